@@ -1,0 +1,1 @@
+//! Draws views through plotters on any backend.

@@ -1,0 +1,23 @@
+//! Reads a PyTorch CUDA memory snapshot and says why the GPU ran out of memory.
+//!
+//! One straight path, each stage a function of the one before it:
+//!
+//! ```text
+//! file bytes -> container -> pickle -> snapshot -> timeline -> findings -> view -> chart, text, JSON
+//! ```
+
+pub mod chart;
+pub mod container;
+pub mod error;
+pub mod limits;
+pub mod pickle;
+pub mod snapshot;
+pub mod units;
+pub mod view;
+pub mod warning;
+
+#[cfg(target_arch = "wasm32")]
+pub mod wasm;
+
+/// The version of this build, as printed by every deliverable.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,67 @@
+/**
+ * Owns the session: bytes come in, everything large stays here. It never draws.
+ *
+ * The first message is `{module}`, the compiled wasm. All others are `{id, kind, …}` and are
+ * answered by `{id, ok: true, value}` or `{id, ok: false, error}`, with `{id, progress: [done,
+ * total]}` before that while a file is read.
+ */
+import { initSync, Session, version } from '#wasm';
+
+const GIB = 1024 ** 3;
+
+let memory = null;
+let session = null;
+
+function answer({ id, kind, ...request }) {
+  switch (kind) {
+    case 'version':
+      return version();
+    case 'open':
+      return session.open(request.blob, request.name, (done, total) => {
+        postMessage({ id, progress: [done, total] });
+      });
+    case 'timeline':
+      return session.timeline(request.device, request.begin, request.end, request.widthPx);
+    case 'entry':
+      return session.entry(request.device, request.entry);
+    default:
+      throw { kind: 'Internal', message: `The analyzer knows no request named “${kind}”.` };
+  }
+}
+
+/** The session's own errors are plain objects; anything else left the instance in an unknown state. */
+function isRefusal(error) {
+  return typeof error === 'object' && error !== null && !(error instanceof Error) && 'kind' in error;
+}
+
+function crash() {
+  const full = memory !== null && memory.buffer.byteLength > 3.5 * GIB;
+  return {
+    kind: 'Crashed',
+    message: full
+      ? 'This snapshot needs more memory than a browser tab can give; read it with the command line, `oomscope report FILE`, which has no such limit.'
+      : 'The analyzer stopped on a fault of its own; other files still open, and the message in the browser’s console says where it happened.',
+  };
+}
+
+/** The columns of a view are moved to the page, not copied. */
+function columnsOf(value) {
+  return Object.values(value ?? {}).filter(ArrayBuffer.isView).map((column) => column.buffer);
+}
+
+self.onmessage = ({ data }) => {
+  if (data.module) {
+    memory = initSync({ module: data.module }).memory;
+    session = new Session();
+    return;
+  }
+  try {
+    const value = answer(data);
+    postMessage({ id: data.id, ok: true, value }, columnsOf(value));
+  } catch (error) {
+    if (!isRefusal(error)) {
+      console.error(error);
+    }
+    postMessage({ id: data.id, ok: false, error: isRefusal(error) ? { ...error } : crash() });
+  }
+};
