@@ -9,9 +9,12 @@
 pub mod chart;
 pub mod container;
 pub mod error;
+pub mod findings;
 pub mod limits;
 pub mod pickle;
 pub mod snapshot;
+pub mod text;
+pub mod timeline;
 pub mod units;
 pub mod view;
 pub mod warning;

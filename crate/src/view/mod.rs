@@ -1,2 +1,7 @@
-//! What one picture or table shows, cut down to its pixels or rows.
+//! What one picture, table or report shows, cut down to its pixels or rows. In go a snapshot and
+//! its findings, out come plain values with every text and number ready to be shown.
+
+pub mod entry;
+pub mod frames;
+pub mod report;
 pub mod timeline;

@@ -1,0 +1,135 @@
+//! What sizes add to the stacks: a gradient has its weight's size, and so has each state of Adam.
+
+use super::category::{Because, Category, Class};
+use crate::timeline::Timeline;
+use rustc_hash::FxHashMap;
+
+/// How many of each size, by requested bytes.
+type Counts = FxHashMap<u64, u64>;
+
+fn count(sizes: impl Iterator<Item = u64>) -> Counts {
+    let mut counts = Counts::default();
+    for size in sizes {
+        *counts.entry(size).or_default() += 1;
+    }
+    counts
+}
+
+/// The scratch sizes of cuBLAS and cuBLASLt: 32 MiB from Hopper on, 8,320 KiB before, 1 MiB.
+const WORKSPACES: [u64; 3] = [32 << 20, 8320 << 10, 1 << 20];
+
+/// Corrects `classes` where only sizes can tell.
+pub(super) fn refine(timeline: &Timeline, classes: &mut [Class]) {
+    let requested = |place: usize| timeline.allocations[place].requested;
+    let weights = count(
+        (0..classes.len())
+            .filter(|place| classes[*place].category == Category::Weights)
+            .map(requested),
+    );
+    let dropped = count(
+        (0..classes.len())
+            .filter(|place| classes[*place].because == Because::ZeroGrad)
+            .map(requested),
+    );
+    let mut unmatched = weights.clone();
+    for place in 0..classes.len() {
+        let size = requested(place);
+        match classes[place].because {
+            // Without a stack, what outlives backward is a gradient only if some weight has its size.
+            Because::OutlivesBackward
+                if !timeline.allocations[place].has_stack()
+                    && !(weights.is_empty() && dropped.is_empty()) =>
+            {
+                if !weights.contains_key(&size) && !dropped.contains_key(&size) {
+                    classes[place].category = if WORKSPACES.contains(&size) {
+                        Category::Workspaces
+                    } else {
+                        Category::Temporaries
+                    };
+                }
+            }
+            // Alive where backward was cut: a gradient while a weight of this size has none yet.
+            Because::CutBackward if !weights.is_empty() => match unmatched.get_mut(&size) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => classes[place].category = Category::Temporaries,
+            },
+            _ => {}
+        }
+    }
+    split_older(timeline, classes);
+}
+
+/// Blocks older than the trace with no stack: as many of each size as there are gradients are
+/// weights, and as many again for each state of the optimizer.
+fn split_older(timeline: &Timeline, classes: &mut [Class]) {
+    let older: Vec<usize> =
+        (0..timeline.older).filter(|place| classes[*place].because == Because::Older).collect();
+    if older.is_empty() {
+        return;
+    }
+    let gradients = gradients_at_fullest(timeline, classes);
+    if gradients.is_empty() {
+        return;
+    }
+    let blocks = count(older.iter().map(|place| timeline.allocations[*place].requested));
+    let states = states_per_weight(&blocks, &gradients);
+    let mut taken = Counts::default();
+    for place in older {
+        let size = timeline.allocations[place].requested;
+        let matching = gradients.get(&size).copied().unwrap_or(0);
+        classes[place].category = if matching == 0 {
+            if WORKSPACES.contains(&size) { Category::Workspaces } else { Category::Weights }
+        } else {
+            // Which of equal blocks is the weight cannot be known; only the bytes are claimed.
+            let of_states = (states * matching).min(blocks.get(&size).copied().unwrap_or(0));
+            let taken = taken.entry(size).or_default();
+            *taken += 1;
+            if *taken <= of_states { Category::OptimizerStates } else { Category::Weights }
+        };
+    }
+}
+
+/// The gradients alive together when they took most room.
+fn gradients_at_fullest(timeline: &Timeline, classes: &[Class]) -> Counts {
+    let mut changes: Vec<(u32, bool, usize)> = Vec::new();
+    for (place, (allocation, class)) in timeline.allocations.iter().zip(classes).enumerate() {
+        if class.category == Category::Gradients {
+            changes.push((allocation.first_entry(), true, place));
+            if let Some(free) = allocation.free_requested() {
+                changes.push((free, false, place));
+            }
+        }
+    }
+    changes.sort_unstable();
+    let (mut live, mut most, mut fullest) = (0_u64, 0_u64, 0);
+    for (entry, is_begin, place) in &changes {
+        let size = timeline.allocations[*place].requested;
+        live = if *is_begin { live.saturating_add(size) } else { live.saturating_sub(size) };
+        if live > most {
+            (most, fullest) = (live, *entry);
+        }
+    }
+    let alive = timeline.allocations.iter().zip(classes).filter(|(allocation, class)| {
+        class.category == Category::Gradients && allocation.is_live_after(fullest)
+    });
+    count(alive.map(|(allocation, _)| allocation.requested))
+}
+
+/// The median over the heaviest sizes of how often each gradient's size occurs, less the weight.
+fn states_per_weight(blocks: &Counts, gradients: &Counts) -> u64 {
+    #[expect(clippy::iter_over_hash_type, reason = "sorted right after")]
+    let mut sizes: Vec<(u64, u64)> =
+        gradients.iter().map(|(size, count)| (size.saturating_mul(*count), *size)).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let mut ratios: Vec<u64> = sizes
+        .iter()
+        .take(20)
+        .filter_map(|(_, size)| {
+            let (blocks, gradients) = (*blocks.get(size)?, *gradients.get(size)?);
+            Some((blocks + gradients / 2) / gradients.max(1))
+        })
+        .collect();
+    ratios.sort_unstable();
+    // No optimizer in use keeps more than two states of a weight's size.
+    ratios.get(ratios.len() / 2).map_or(0, |median| median.saturating_sub(1).min(2))
+}

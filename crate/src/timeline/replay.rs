@@ -1,0 +1,320 @@
+//! The trace, replayed forwards.
+
+use super::allocation::Allocation;
+use super::layout::{Holder, Layout, Placed, SMALL};
+use super::start::{State, kind_of};
+use super::usage::{Usage, UsageColumns};
+use super::{Oom, Timeline};
+use crate::snapshot::Snapshot;
+use crate::snapshot::segment::{BlockState, PoolId, Segment};
+use crate::snapshot::settings::Settings;
+use crate::snapshot::stack::StackId;
+use crate::snapshot::trace::{Action, Entry};
+use crate::warning::{WarningKind, Warnings};
+use rustc_hash::FxHashMap;
+
+const NONE: u32 = u32::MAX;
+
+/// Failed allocations whose holes are looked at; a program that fails more often is told by these.
+const OOMS_WITH_HOLES: usize = 256;
+
+/// What the program holds at an address.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    allocation: u32,
+    is_pending: bool,
+}
+
+struct Replay<'a> {
+    snapshot: &'a Snapshot,
+    device: u32,
+    settings: Settings,
+    pools: Vec<PrivateSegment>,
+    layout: Layout,
+    live: FxHashMap<u64, Live>,
+    usage: Usage,
+    timeline: Timeline,
+}
+
+/// Replays `device` from `start` on.
+pub(super) fn run(
+    snapshot: &Snapshot,
+    device: u32,
+    start: State,
+    warnings: &mut Warnings,
+) -> Timeline {
+    let trace = snapshot.trace(device);
+    let mut replay = Replay {
+        snapshot,
+        device,
+        settings: snapshot.settings.clone().unwrap_or_default(),
+        pools: pools_of(snapshot, device),
+        layout: start.layout,
+        live: FxHashMap::default(),
+        usage: start.usage,
+        timeline: Timeline {
+            device,
+            older: start.older.len(),
+            start: start.usage,
+            usage: UsageColumns::with_capacity(trace.len()),
+            ..Timeline::default()
+        },
+    };
+    for ((allocation, is_pending), id) in start.older.iter().zip(&start.pending).zip(0..) {
+        replay.live.insert(allocation.address, Live { allocation: id, is_pending: *is_pending });
+    }
+    replay.timeline.allocations = start.older;
+    for (allocation, is_pending) in replay.timeline.allocations.iter_mut().zip(&start.pending) {
+        if *is_pending {
+            // Released before the trace: the program holds it at no entry.
+            allocation.free_requested = 0;
+        }
+    }
+    replay.timeline.allocation_of = Vec::with_capacity(trace.len());
+    let mut last_time = i64::MIN;
+    for (index, place) in trace.enumerate() {
+        let Some(entry) = snapshot.entries.get(place) else { break };
+        let index = u32::try_from(index).unwrap_or(NONE);
+        if let Some(time) = entry.time_us {
+            if time < last_time {
+                warnings.add(WarningKind::TimeRunsBack, || replay.place(index));
+            }
+            last_time = time;
+        }
+        let allocation = replay.step(index, &entry, warnings);
+        replay.timeline.allocation_of.push(allocation);
+        replay.usage.reserved = replay.layout.reserved;
+        replay.timeline.usage.push(replay.usage);
+    }
+    replay.timeline.end = replay
+        .timeline
+        .usage
+        .get(replay.timeline.usage.reserved.len().saturating_sub(1))
+        .unwrap_or(start.usage);
+    replay.compare_end(warnings);
+    replay.timeline
+}
+
+impl Replay<'_> {
+    fn place(&self, entry: u32) -> String {
+        format!("device {}, entry {entry}", self.device)
+    }
+
+    /// Does one entry; answers its allocation.
+    fn step(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
+        match entry.action {
+            Action::Alloc => return self.alloc(index, entry, warnings),
+            Action::FreeRequested => return self.free_requested(index, entry, warnings),
+            Action::FreeCompleted => return self.free_completed(index, entry, warnings),
+            Action::SegmentAlloc | Action::SegmentMap => {
+                let mut kind = kind_of(self.snapshot, entry);
+                if let Some(segment) =
+                    self.pools.iter().find(|segment| segment.covers(index, entry))
+                {
+                    kind.pool = segment.pool;
+                }
+                if !self.layout.add_range(entry.address, entry.size, kind) {
+                    warnings.add(WarningKind::SegmentContradiction, || self.place(index));
+                }
+            }
+            Action::SegmentFree | Action::SegmentUnmap => {
+                match self.layout.remove_range(entry.address, entry.size) {
+                    Some(held) if held.is_empty() => {}
+                    _ => warnings.add(WarningKind::SegmentContradiction, || self.place(index)),
+                }
+            }
+            Action::Oom => self.oom(index, entry),
+            Action::Snapshot | Action::Annotate | Action::Other => {}
+        }
+        NONE
+    }
+
+    fn alloc(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
+        if let Some(old) = self.live.get(&entry.address).copied() {
+            warnings.add(WarningKind::AllocationOverLive, || self.place(index));
+            self.end(old, entry.address, index);
+        }
+        let id = u32::try_from(self.timeline.allocations.len()).unwrap_or(NONE);
+        let rounded = self.settings.rounded(entry.size);
+        let size = match self.layout.place(entry.address, rounded, id) {
+            Placed::InHole(size) => size,
+            Placed::Inside(size) => {
+                warnings.add(WarningKind::NoHole, || self.place(index));
+                size
+            }
+            Placed::Held(_) => {
+                warnings.add(WarningKind::NoHole, || self.place(index));
+                rounded
+            }
+            Placed::Outside => {
+                warnings.add(WarningKind::OutsideSegments, || self.place(index));
+                rounded
+            }
+        };
+        let mut allocation = Allocation::new(entry.address, size, entry.size, entry.stack);
+        allocation.begin = index;
+        allocation.stream = entry.stream;
+        allocation.is_private =
+            self.layout.pool_at(entry.address).is_some_and(|pool| pool != PoolId::DEFAULT);
+        self.timeline.allocations.push(allocation);
+        self.live.insert(entry.address, Live { allocation: id, is_pending: false });
+        self.usage.requested = self.usage.requested.saturating_add(entry.size);
+        self.usage.allocated = self.usage.allocated.saturating_add(size);
+        self.usage.active = self.usage.active.saturating_add(size);
+        id
+    }
+
+    fn free_requested(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
+        match self.live.get_mut(&entry.address) {
+            Some(live) if !live.is_pending => {
+                live.is_pending = true;
+                let id = live.allocation;
+                self.released(id, index);
+                id
+            }
+            _ => {
+                warnings.add(WarningKind::FreeOfUnknown, || self.place(index));
+                NONE
+            }
+        }
+    }
+
+    fn free_completed(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
+        let Some(live) = self.live.get(&entry.address).copied() else {
+            warnings.add(WarningKind::FreeOfUnknown, || self.place(index));
+            return NONE;
+        };
+        if !live.is_pending {
+            warnings.add(WarningKind::FreeNotRequested, || self.place(index));
+        }
+        self.end(live, entry.address, index);
+        live.allocation
+    }
+
+    /// The program no longer holds an allocation.
+    fn released(&mut self, id: u32, index: u32) {
+        if let Some(allocation) = self.timeline.allocations.get_mut(id as usize) {
+            allocation.free_requested = index;
+            self.usage.requested = self.usage.requested.saturating_sub(allocation.requested);
+            self.usage.allocated = self.usage.allocated.saturating_sub(allocation.size);
+        }
+    }
+
+    /// An allocation's block becomes a hole.
+    fn end(&mut self, live: Live, address: u64, index: u32) {
+        if !live.is_pending {
+            self.released(live.allocation, index);
+        }
+        if let Some(allocation) = self.timeline.allocations.get_mut(live.allocation as usize) {
+            allocation.free_completed = index;
+            self.usage.active = self.usage.active.saturating_sub(allocation.size);
+        }
+        self.live.remove(&address);
+        self.layout.release(address);
+    }
+
+    fn oom(&mut self, index: u32, entry: &Entry) {
+        let mut oom = Oom {
+            entry: index,
+            request_bytes: entry.size,
+            device_free_bytes: Some(entry.address).filter(|free| *free > 0),
+            usage: Usage { reserved: self.layout.reserved, ..self.usage },
+            ..Oom::default()
+        };
+        if self.timeline.ooms.len() < OOMS_WITH_HOLES {
+            let stream = self.snapshot.stream(entry);
+            let pool = entry
+                .pool
+                .and_then(|pool| self.snapshot.pools.get(usize::from(pool)))
+                .copied()
+                .unwrap_or_default();
+            let is_small = entry.size <= SMALL;
+            let holes = self.layout.holes(|kind| {
+                kind.stream == stream && kind.is_small == is_small && kind.pool == pool
+            });
+            (oom.idle_bytes, oom.largest_hole_bytes) = (holes.total, holes.largest);
+            oom.private_idle_bytes = self.layout.holes(|kind| kind.pool != PoolId::DEFAULT).total;
+        }
+        self.timeline.ooms.push(oom);
+    }
+
+    /// The replayed layout should be the file's own.
+    fn compare_end(&self, warnings: &mut Warnings) {
+        if self.snapshot.trace(self.device).is_empty() {
+            return;
+        }
+        let mut replayed: FxHashMap<u64, (u64, bool)> = FxHashMap::default();
+        replayed.reserve(self.layout.len());
+        for (address, size, holder) in self.layout.by_address() {
+            replayed.insert(address, (size, holder != Holder::Nobody));
+        }
+        for segment in self.snapshot.segments.iter().filter(|segment| segment.device == self.device)
+        {
+            for block in self.snapshot.blocks_of(segment) {
+                let expected = (block.size, block.state != BlockState::Inactive);
+                if replayed.get(&block.address) != Some(&expected) {
+                    warnings.add(WarningKind::EndsElsewhere, || {
+                        format!("device {}, block {:#x}", self.device, block.address)
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// A segment of a private pool. Entries before PyTorch 2.12 name no pool, so a segment's pool is
+/// known only from the file's end.
+#[derive(Clone, Debug)]
+struct PrivateSegment {
+    addresses: std::ops::Range<u64>,
+    pool: PoolId,
+    /// The last `segment_alloc` of this address: the driver gives addresses again. `None` for an
+    /// expandable range, whose address stays its pool's.
+    since: Option<u32>,
+}
+
+impl PrivateSegment {
+    fn covers(&self, index: u32, entry: &Entry) -> bool {
+        self.addresses.contains(&entry.address) && self.since.is_none_or(|since| since == index)
+    }
+}
+
+fn pools_of(snapshot: &Snapshot, device: u32) -> Vec<PrivateSegment> {
+    let is_private =
+        |segment: &&Segment| segment.device == device && segment.pool != PoolId::DEFAULT;
+    let mut pools: Vec<PrivateSegment> = snapshot
+        .segments
+        .iter()
+        .filter(is_private)
+        .map(|segment| PrivateSegment {
+            addresses: segment.address..segment.address.saturating_add(segment.total_size),
+            pool: segment.pool,
+            since: if segment.is_expandable { None } else { Some(NONE) },
+        })
+        .collect();
+    if pools.is_empty() {
+        return pools;
+    }
+    for (index, place) in (0..).zip(snapshot.trace(device)) {
+        let Some(entry) =
+            snapshot.entries.get(place).filter(|entry| entry.action == Action::SegmentAlloc)
+        else {
+            continue;
+        };
+        if let Some(segment) = pools
+            .iter_mut()
+            .find(|segment| segment.since.is_some() && segment.addresses.start == entry.address)
+        {
+            segment.since = Some(index);
+        }
+    }
+    pools
+}
+
+impl Allocation {
+    /// Whether any stack is known.
+    #[must_use]
+    pub fn has_stack(&self) -> bool {
+        self.stack != StackId::ABSENT && self.stack != StackId::EMPTY
+    }
+}

@@ -1,0 +1,164 @@
+/** The hosted page, from dist/site. */
+import assert from 'node:assert/strict';
+import { cpSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { cutPickle, HOSTILE_NAME, hostileNames, temporaryFolder, textFile } from './files.mjs';
+import { choose, DIST, drop, FIXTURE, opened, setUp, shownRange, visit } from './harness.mjs';
+
+const folder = temporaryFolder();
+cpSync(path.join(DIST, 'site'), path.join(folder, 'some/path'), { recursive: true });
+const shared = setUp(folder);
+const site = (query = '') => `${shared.origin}/some/path/${query}`;
+
+test('the sample opens by its button', () =>
+  visit(shared.browser, site(), async (page) => {
+    await page.getByTestId('sample').click();
+    assert.match(await opened(page), /\S/);
+    await page.getByTestId('lines').waitFor();
+  }));
+
+test('a file opens by the file input', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+  }));
+
+test('a file opens by drag and drop', () =>
+  visit(shared.browser, site(), async (page) => {
+    await drop(page, FIXTURE);
+    await opened(page);
+  }));
+
+test('a link with ?src= opens a file of the same site', () =>
+  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+    await opened(page);
+  }));
+
+test('a link with ?src= to another site is refused in words, and nothing is asked of it', () =>
+  visit(shared.browser, site('?src=https://example.com/a.pickle'), async (page, { requests }) => {
+    await page.getByRole('alert').filter({ hasText: 'example.com' }).waitFor();
+    assert.ok(requests.every((request) => !request.includes('//example.com')));
+    await choose(page, FIXTURE);
+    await opened(page);
+  }));
+
+test('a link with ?src= to a missing file shows an error, and the page stays usable', () =>
+  visit(shared.browser, site('?src=missing.pickle'), async (page, { complaints }) => {
+    await page.getByTestId('error').filter({ hasText: 'missing.pickle' }).waitFor();
+    // The browser itself notes the 404.
+    assert.equal(complaints.splice(0).length, 1);
+    await choose(page, FIXTURE);
+    await opened(page);
+  }));
+
+test('a pointer over the timeline reads an entry out', () =>
+  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+    await opened(page);
+    await page.getByTestId('timeline').hover();
+    await page.getByTestId('readout').filter({ hasText: /iB/ }).waitFor();
+  }));
+
+test('the wheel zooms at the pointer', () =>
+  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+    await opened(page);
+    const whole = await shownRange(page);
+    await page.getByTestId('timeline').hover();
+    await page.mouse.wheel(0, -400);
+    const shown = page.locator(`[data-test=timeline]:not([data-end="${whole.end}"])`);
+    await shown.waitFor();
+    const zoomed = await shownRange(page);
+    assert.ok(zoomed.begin > whole.begin && zoomed.end < whole.end, JSON.stringify({ whole, zoomed }));
+  }));
+
+test('a second file takes the place of the first', () =>
+  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+    await opened(page);
+    await drop(page, hostileNames(folder), page.locator('oom-scope'));
+    await page.getByTestId('lines').filter({ hasText: 'onerror' }).waitFor();
+    await opened(page);
+  }));
+
+test('cancel ends a worker that is busy, and the next file opens', () =>
+  visit(
+    shared.browser,
+    site(),
+    async (page) => {
+      await choose(page, FIXTURE);
+      await page.getByTestId('progress').waitFor();
+      await page.getByTestId('cancel').click();
+      await page.getByTestId('progress').waitFor({ state: 'hidden' });
+      await page.getByTestId('drop').waitFor();
+      await choose(page, FIXTURE);
+      await opened(page);
+    },
+    // The first worker never returns from its first request, as one does for minutes on a huge file.
+    { prepare: (page) => changeFirstWorker(page, 'onRequest = () => { for (;;); };') },
+  ));
+
+test('a crash of the worker is told, and the next file opens', () =>
+  visit(
+    shared.browser,
+    site(),
+    async (page, { complaints }) => {
+      await choose(page, FIXTURE);
+      await page.getByTestId('error').filter({ hasText: 'oomscope report' }).waitFor();
+      assert.match(complaints.splice(0).join(), /unreachable/);
+      await choose(page, FIXTURE);
+      await opened(page);
+    },
+    {
+      prepare: (page) =>
+        changeFirstWorker(
+          page,
+          `onRequest = (event) => {
+            event.stopImmediatePropagation();
+            setTimeout(() => { throw new WebAssembly.RuntimeError('unreachable'); });
+          };`,
+        ),
+    },
+  ));
+
+for (const [what, make] of [
+  ['a text file', textFile],
+  ['a pickle that was cut short', cutPickle],
+]) {
+  test(`${what} shows an error, and the page stays usable`, () =>
+    visit(shared.browser, site(), async (page) => {
+      await choose(page, make(folder));
+      const error = page.getByTestId('error');
+      await error.waitFor();
+      assert.match(await error.textContent(), /\S/);
+      await choose(page, FIXTURE);
+      await opened(page);
+      await error.waitFor({ state: 'hidden' });
+    }));
+}
+
+test('names of frames and annotations are shown as text', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, hostileNames(folder));
+    await opened(page);
+    await page.getByTestId('lines').filter({ hasText: HOSTILE_NAME }).waitFor();
+    await page.getByTestId('timeline').hover();
+    await page.getByTestId('readout').filter({ hasText: HOSTILE_NAME }).waitFor();
+    assert.equal(await page.locator('img[src=x]').count(), 0);
+    assert.notEqual(await page.title(), 'owned');
+  }));
+
+/** Runs `script` before the first worker's own; it may set `onRequest`, which sees each request first. */
+async function changeFirstWorker(page, script) {
+  let first = true;
+  await page.route('**/oom-worker.js*', async (route) => {
+    if (!first) {
+      await route.continue();
+      return;
+    }
+    first = false;
+    const response = await route.fetch();
+    const prelude = `let onRequest;
+      addEventListener('message', (event) => { if (event.data.kind === 'open') onRequest(event); });
+      ${script}\n`;
+    await route.fulfill({ response, body: prelude + (await response.text()) });
+  });
+}

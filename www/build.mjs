@@ -1,0 +1,174 @@
+/**
+ * Builds the three deliverables from the same sources: dist/site, dist/embed, dist/oomscope.html.
+ * The wasm comes from www/wasm.sh.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import * as esbuild from 'esbuild';
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
+const SAMPLE = 'tests/fixtures/fragmentation_varlen_default.pickle.xz';
+const DELIVERABLES = [
+  'dist/site/index.html',
+  'dist/site/page.css',
+  'dist/site/site.js',
+  'dist/site/oom-worker.js',
+  'dist/site/oomscope_bg.wasm',
+  'dist/embed/oom-scope.js',
+  'dist/embed/oom-worker.js',
+  'dist/embed/oomscope_bg.wasm',
+  'dist/oomscope.html',
+];
+
+const version = /^version = "(.*)"/m.exec(readFileSync('Cargo.toml', 'utf8'))[1];
+const commit = describeCommit();
+const wasm = readFileSync(WASM);
+/** What the sources may name without importing it. */
+const constants = { VERSION: JSON.stringify(version), COMMIT: JSON.stringify(commit) };
+const workerText = await bundle('www/worker.js', { format: 'iife' });
+// Names this build’s wasm and worker, see platform.js.
+constants.BUILD_ID = JSON.stringify(digest(wasm, workerText).slice(0, 12));
+
+rmSync('dist', { recursive: true, force: true });
+await buildSite();
+await buildEmbed();
+await buildOffline();
+printSizes();
+
+async function buildSite() {
+  const script = await bundle('www/site.js');
+  const style = readFileSync('www/page.css', 'utf8');
+  const html = replaceAll(readFileSync('www/index.html', 'utf8'), {
+    '"site.js"': `"site.js?v=${digest(script).slice(0, 12)}"`,
+    '"page.css"': `"page.css?v=${digest(style).slice(0, 12)}"`,
+  });
+  write('dist/site/index.html', html);
+  write('dist/site/page.css', style);
+  write('dist/site/site.js', script);
+  write('dist/site/oom-worker.js', workerText);
+  write('dist/site/oomscope_bg.wasm', wasm);
+  cpSync('www/icon.svg', 'dist/site/icon.svg');
+  cpSync(SAMPLE, 'dist/site/sample.pickle.xz');
+}
+
+async function buildEmbed() {
+  write('dist/embed/oom-scope.js', await bundle('www/element.js'));
+  write('dist/embed/oom-worker.js', workerText);
+  write('dist/embed/oomscope_bg.wasm', wasm);
+  cpSync('www/embed/README.md', 'dist/embed/README.md');
+}
+
+/** The hosted page with everything inside and nothing to fetch. */
+async function buildOffline() {
+  const script = inScriptElement(await bundle('www/element.js', { plugins: [offline()] }));
+  const style = readFileSync('www/page.css', 'utf8');
+  const icon = `data:image/svg+xml;base64,${readFileSync('www/icon.svg', 'base64')}`;
+  const packed = gzipSync(wasm, { level: 9 }).toString('base64');
+  const policy = [
+    "default-src 'none'",
+    `script-src '${integrity(script)}' 'wasm-unsafe-eval'`,
+    `style-src '${integrity(style)}'`,
+    'worker-src blob:',
+    "connect-src 'none'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  const page = readFileSync('www/index.html', 'utf8');
+  const html = replaceAll(page, {
+    [/content="default-src [^"]*"/.exec(page)[0]]: `content="${policy}"`,
+    'href="icon.svg"': `href="${icon}"`,
+    '<link rel="stylesheet" href="page.css">': `<style>${style}</style>`,
+    '<script type="module" src="site.js"></script>\n': '',
+    ' sample="sample.pickle.xz"': '',
+    // The data comes before the script that reads it.
+    '</body>': `<script type="application/gzip" id="oomscope-wasm">${packed}</script>\n<script type="module">${script}</script>\n</body>`,
+  });
+  write('dist/oomscope.html', html);
+}
+
+async function bundle(entry, options = {}) {
+  const result = await esbuild.build({
+    entryPoints: [entry],
+    bundle: true,
+    format: 'esm',
+    minify: true,
+    charset: 'utf8',
+    target: ['chrome91', 'firefox89', 'safari16.4'],
+    loader: { '.css': 'text' },
+    define: constants,
+    banner: { js: `/*! oomscope ${version}${commit && ` (${commit})`} */` },
+    write: false,
+    ...options,
+  });
+  return result.outputFiles[0].text;
+}
+
+/** Puts platform-offline.js in the place of platform.js, and the worker’s text into it. */
+function offline() {
+  return {
+    name: 'offline',
+    setup(build) {
+      build.onResolve({ filter: /\/platform\.js$/ }, () => ({ path: path.resolve('www/platform-offline.js') }));
+      build.onResolve({ filter: /^worker-text$/ }, () => ({ path: 'worker-text', namespace: 'built' }));
+      build.onLoad({ filter: /.*/, namespace: 'built' }, () => ({ contents: workerText, loader: 'text' }));
+    },
+  };
+}
+
+/** What would end the element, or change how it is read, written so that it means the same in JavaScript. */
+function inScriptElement(script) {
+  return script.replaceAll(/<(?=!--|\/?script)/gi, '\\x3C');
+}
+
+function replaceAll(text, replacements) {
+  for (const [from, to] of Object.entries(replacements)) {
+    if (text.split(from).length !== 2) {
+      throw new Error(`index.html should hold ${from} once`);
+    }
+    text = text.replace(from, () => to);
+  }
+  return text;
+}
+
+function digest(...parts) {
+  const hash = createHash('sha256');
+  parts.forEach((part) => hash.update(part));
+  return hash.digest('hex');
+}
+
+function integrity(text) {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}
+
+function describeCommit() {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty', '--tags'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    // An archive without its history, or nothing committed yet.
+    return '';
+  }
+}
+
+function write(file, content) {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+
+function printSizes() {
+  console.log(`oomscope ${version} ${commit}`);
+  for (const file of DELIVERABLES) {
+    const packed = gzipSync(readFileSync(file)).length;
+    console.log(`${kib(statSync(file).size)} ${kib(packed)} gzipped  ${file}`);
+  }
+}
+
+function kib(bytes) {
+  return `${(bytes / 1024).toFixed(1)} KiB`.padStart(12);
+}
