@@ -1,2 +1,4 @@
 //! The border to JavaScript: a [`session::Session`] in the worker, a painter on the page.
+mod blob;
+mod convert;
 pub mod session;
