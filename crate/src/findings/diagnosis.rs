@@ -3,15 +3,13 @@
 //! A failure is judged by the state at its `oom` entry. The segments of the file are of no use
 //! for that: they are written after the exception has unwound and let go of what filled the card.
 
-use super::category::Category;
 use super::frame_kind::FrameKinds;
 use super::history::History;
 use super::lines::{self, Line};
-use super::marks::{Phase, StackMarks};
-use super::{Composition, Device, fixes};
+use super::marks::StackMarks;
+use super::{Composition, Device, fixes, judge};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
-use crate::timeline::Oom;
 use crate::timeline::usage::UsageColumns;
 use crate::units::Bytes;
 use serde::Serialize;
@@ -103,8 +101,6 @@ pub struct Diagnosis {
     pub summary: Vec<String>,
 }
 
-/// Idle memory below this share of what is reserved is the caching allocator's ordinary slack.
-const IDLE_SHARE: f64 = 0.15;
 /// Fewer allocations than this tell nothing.
 const FEW_ALLOCATIONS: usize = 10;
 
@@ -124,12 +120,11 @@ impl Cause {
     }
 }
 
-fn say(statement: String, bytes: u64) -> Evidence {
-    Evidence { statement, bytes: Some(bytes), entry: None, stack: None }
-}
-
-fn part(composition: &Composition, category: Category) -> u64 {
-    composition[category.place()]
+impl Evidence {
+    /// A sentence and the bytes that it speaks of.
+    pub(super) fn of_bytes(statement: String, bytes: u64) -> Evidence {
+        Evidence { statement, bytes: Some(bytes), entry: None, stack: None }
+    }
 }
 
 impl Diagnosis {
@@ -181,8 +176,7 @@ impl Diagnosis {
             matches!(history, History::None | History::StateOnly) || allocations < FEW_ALLOCATIONS;
         match oom {
             None if is_silent => diagnosis.cannot_tell(device, history),
-            None => diagnosis.no_failure(device),
-            Some(oom) => diagnosis.failure(snapshot, device, marks, oom),
+            _ => judge::judge(&mut diagnosis, snapshot, device, kinds, marks),
         }
         diagnosis.fixes = fixes::fixes(snapshot, device, &diagnosis);
         diagnosis
@@ -211,7 +205,7 @@ impl Diagnosis {
             cause: Cause::InsufficientData,
             confidence: 0.95,
             bytes: held.allocated,
-            evidence: vec![say(
+            evidence: vec![Evidence::of_bytes(
                 format!(
                     "The file shows {} allocated at the end, and {why}.",
                     Bytes(held.allocated)
@@ -219,172 +213,6 @@ impl Diagnosis {
                 held.allocated,
             )],
         }];
-    }
-
-    fn no_failure(&mut self, device: &Device) {
-        let peak = device.timeline.usage_after(self.entry);
-        self.headline = format!(
-            "Nothing failed in this recording; at its fullest it held {}.",
-            Bytes(peak.allocated)
-        );
-        self.summary = vec![format!(
-            "At the peak {} were allocated and {} reserved.",
-            Bytes(peak.allocated),
-            Bytes(peak.reserved)
-        )];
-        self.ranking = vec![Claim {
-            cause: Cause::None,
-            confidence: 0.5,
-            bytes: 0,
-            evidence: vec![say(
-                "No allocation failed while it was recorded.".to_owned(),
-                peak.allocated,
-            )],
-        }];
-    }
-
-    fn failure(&mut self, snapshot: &Snapshot, device: &Device, marks: &StackMarks, oom: &Oom) {
-        let usage = oom.usage;
-        let request = oom.request_bytes;
-        self.margin_bytes = margin(oom);
-        let idle_share = usage.idle() as f64 / usage.reserved.max(1) as f64;
-        let fits = request <= oom.idle_bytes;
-        let is_fragmented = fits && idle_share >= IDLE_SHARE;
-        if is_fragmented {
-            self.ranking.push(Claim {
-                cause: Cause::Fragmentation,
-                confidence: 0.9,
-                bytes: oom.idle_bytes,
-                evidence: vec![say(format!("{} were asked for and {} lay idle in the same pool and stream, the largest hole {}.", Bytes(request), Bytes(oom.idle_bytes), Bytes(oom.largest_hole_bytes)), oom.idle_bytes)],
-            });
-        } else if fits {
-            self.contributing.push(Claim {
-                cause: Cause::Fragmentation,
-                confidence: 0.3,
-                bytes: oom.idle_bytes,
-                evidence: vec![say(format!("The request would have fitted into the {} that lay idle, a small share of what is reserved.", Bytes(oom.idle_bytes)), oom.idle_bytes)],
-            });
-        } else {
-            self.ruled_out.push((Cause::Fragmentation, format!("even as one piece, the {} idle in the request's pool and stream would not have held {}", Bytes(oom.idle_bytes), Bytes(request))));
-        }
-        self.fill(snapshot, device, marks, oom);
-        let what = match self.cause() {
-            Cause::Fragmentation => format!(
-                "{} of reserved memory lay idle in holes too small for the request",
-                Bytes(oom.idle_bytes)
-            ),
-            Cause::Weights => format!(
-                "weights, gradients and optimizer states hold {}",
-                Bytes(self.ranking[0].bytes)
-            ),
-            Cause::KvCache => format!("the KV cache holds {}", Bytes(self.ranking[0].bytes)),
-            _ => format!(
-                "the running step's activations and temporaries need {}",
-                Bytes(self.ranking[0].bytes)
-            ),
-        };
-        self.headline = format!("Out of memory asking for {}: {what}.", Bytes(request));
-        self.summary.push(format!(
-            "When the request failed, {} were allocated and {} reserved.",
-            Bytes(usage.allocated),
-            Bytes(usage.reserved)
-        ));
-        if let Some(line) = self.lines.first() {
-            let share = 100.0 * line.bytes as f64 / usage.allocated.max(1) as f64;
-            self.summary.push(format!(
-                "The line that holds most has {} ({share:.0} %).",
-                Bytes(line.bytes)
-            ));
-        }
-    }
-
-    /// What fills the card: resident state, cache, or the running step. The largest names the
-    /// cause, the others follow with their share.
-    fn fill(&mut self, snapshot: &Snapshot, device: &Device, marks: &StackMarks, oom: &Oom) {
-        let of = |category| part(&self.composition, category);
-        let older = of(Category::Unknown);
-        let resident =
-            of(Category::Weights) + of(Category::OptimizerStates) + of(Category::Gradients) + older;
-        let cache = of(Category::KvCache);
-        let phase = snapshot
-            .entry(device.timeline.device, oom.entry)
-            .map_or(Phase::Unknown, |entry| marks.get(entry.stack).phase);
-        let is_resident_phase = matches!(phase, Phase::Optimizer | Phase::Loading);
-        let running = oom.usage.allocated.saturating_sub(resident + cache)
-            + if is_resident_phase { 0 } else { oom.request_bytes };
-        let resident = resident + if is_resident_phase { oom.request_bytes } else { 0 };
-        let total = (resident + cache + running).max(1);
-        let mut parts = vec![
-            (
-                Cause::Weights,
-                resident,
-                format!(
-                    "Weights {}, gradients {}, optimizer states {}, older than the recording {}.",
-                    Bytes(of(Category::Weights)),
-                    Bytes(of(Category::Gradients)),
-                    Bytes(of(Category::OptimizerStates)),
-                    Bytes(older)
-                ),
-            ),
-            (
-                Cause::KvCache,
-                cache,
-                format!(
-                    "The key/value cache holds {} of {} allocated.",
-                    Bytes(cache),
-                    Bytes(oom.usage.allocated)
-                ),
-            ),
-            (
-                Cause::Activations,
-                running,
-                format!(
-                    "The running step holds {} and asked for {} more.",
-                    Bytes(oom.usage.allocated.saturating_sub(resident + cache)),
-                    Bytes(oom.request_bytes)
-                ),
-            ),
-        ];
-        // A failure while loading or in the optimizer's step has nothing else being built.
-        parts.sort_by_key(|(cause, bytes, _)| {
-            (
-                !(is_resident_phase && *cause == Cause::Weights && cache * 2 < total),
-                std::cmp::Reverse(*bytes),
-            )
-        });
-        for (place, (cause, bytes, statement)) in parts.into_iter().enumerate() {
-            let share = bytes as f64 / total as f64;
-            if share < 0.1 {
-                continue;
-            }
-            let confidence = (share + if place == 0 { 0.2 } else { 0.0 }).min(0.95);
-            self.ranking.push(Claim {
-                cause,
-                confidence,
-                bytes,
-                evidence: vec![say(statement, bytes)],
-            });
-        }
-    }
-}
-
-/// How many bytes less would have gone through: the segment that the request needs, less what the
-/// driver had. Unknown where a limit below the card refused the request, for then the driver had
-/// enough and the file does not tell the limit.
-fn margin(oom: &Oom) -> Option<u64> {
-    let segment = segment_bytes(oom.request_bytes);
-    oom.device_free_bytes.filter(|free| *free < segment).map(|free| segment - free)
-}
-
-/// The segment that serves a request of its own (`get_allocation_size` in
-/// `CUDACachingAllocator.cpp`).
-#[must_use]
-pub fn segment_bytes(rounded: u64) -> u64 {
-    const MIB: u64 = 1 << 20;
-    match rounded {
-        0..=MIB => 2 * MIB,
-        _ if rounded < 10 * MIB => 20 * MIB,
-        _ => rounded.next_multiple_of(2 * MIB),
     }
 }
 
@@ -397,7 +225,7 @@ fn empty() -> Diagnosis {
             cause: Cause::InsufficientData,
             confidence: 0.95,
             bytes: 0,
-            evidence: vec![say(
+            evidence: vec![Evidence::of_bytes(
                 "The process held no CUDA memory when the file was written.".to_owned(),
                 0,
             )],

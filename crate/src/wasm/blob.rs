@@ -20,7 +20,8 @@ pub(super) struct BlobSource {
 impl BlobSource {
     /// A source that calls `on_progress(bytes read, bytes in all)` at each fetch.
     pub(super) fn new(blob: Blob, on_progress: js_sys::Function) -> io::Result<Self> {
-        let reader = FileReaderSync::new().map_err(|_| io::Error::other("files can be read in a worker only"))?;
+        let reader = FileReaderSync::new()
+            .map_err(|_| io::Error::other("files can be read in a worker only"))?;
         let length = blob.size() as u64;
         Ok(BlobSource { blob, reader, length, at: 0, chunk: Vec::new(), chunk_at: 0, on_progress })
     }
@@ -28,17 +29,24 @@ impl BlobSource {
     fn fetch(&mut self) -> io::Result<()> {
         let end = self.at.saturating_add(CHUNK).min(self.length);
         let unreadable = |error: wasm_bindgen::JsValue| {
-            let message = js_sys::Reflect::get(&error, &"message".into()).ok().and_then(|message| message.as_string());
+            let message = js_sys::Reflect::get(&error, &"message".into())
+                .ok()
+                .and_then(|message| message.as_string());
             io::Error::other(message.unwrap_or_else(|| "the browser could not read it".to_owned()))
         };
-        let piece = self.blob.slice_with_f64_and_f64(self.at as f64, end as f64).map_err(unreadable)?;
+        let piece =
+            self.blob.slice_with_f64_and_f64(self.at as f64, end as f64).map_err(unreadable)?;
         let buffer = self.reader.read_as_array_buffer(&piece).map_err(unreadable)?;
         let bytes = js_sys::Uint8Array::new(&buffer);
         self.chunk.resize(bytes.length() as usize, 0);
         bytes.copy_to(&mut self.chunk);
         self.chunk_at = self.at;
         // A page that no longer listens is no reason to stop.
-        let _ = self.on_progress.call2(&wasm_bindgen::JsValue::NULL, &(end as f64).into(), &(self.length as f64).into());
+        let _ = self.on_progress.call2(
+            &wasm_bindgen::JsValue::NULL,
+            &(end as f64).into(),
+            &(self.length as f64).into(),
+        );
         Ok(())
     }
 }

@@ -19,7 +19,12 @@ pub(super) fn thrown(error: &Error) -> JsValue {
         offset: Option<u64>,
         path: Option<&'e str>,
     }
-    let thrown = Thrown { kind: error.kind().name(), message: error.to_string(), offset: error.offset(), path: error.path() };
+    let thrown = Thrown {
+        kind: error.kind().name(),
+        message: error.to_string(),
+        offset: error.offset(),
+        path: error.path(),
+    };
     plain(&thrown).unwrap_or_else(|_| JsValue::from_str(&error.to_string()))
 }
 

@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
+use super::convert::plain;
 use crate::chart::layout::{PlotArea, PlotRect};
 use crate::chart::theme::Theme;
 use crate::chart::window::Window;
@@ -255,6 +256,5 @@ fn cleared(canvas: HtmlCanvasElement, options: &Options) -> Result<(Picture, Can
 }
 
 fn to_js(value: &impl Serialize) -> Result<JsValue, JsError> {
-    // As JSON would be: absent numbers are null, maps are plain objects.
-    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
+    plain(value).map_err(|error| JsError::new(&format!("The page could not be told: {error:?}")))
 }

@@ -32,10 +32,17 @@ impl Session {
     ///
     /// # Errors
     /// An object `{kind, message, offset, path}`.
-    pub fn open(&mut self, blob: web_sys::Blob, name: &str, on_progress: js_sys::Function) -> Result<JsValue, JsValue> {
+    pub fn open(
+        &mut self,
+        blob: web_sys::Blob,
+        name: &str,
+        on_progress: js_sys::Function,
+    ) -> Result<JsValue, JsValue> {
         self.opened = None;
         let bytes = blob.size() as u64;
-        let source = BlobSource::new(blob, on_progress).map_err(|error| thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}"))))?;
+        let source = BlobSource::new(blob, on_progress).map_err(|error| {
+            thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}")))
+        })?;
         let snapshot = snapshot::read(source).map_err(|error| thrown(&error))?;
         let findings = Findings::of(&snapshot);
         let report = Report::of(&snapshot, &findings, name, bytes);
@@ -49,7 +56,13 @@ impl Session {
     ///
     /// # Errors
     /// None that a caller could mend.
-    pub fn timeline(&self, device: u32, begin: u32, end: u32, width_px: u32) -> Result<JsValue, JsValue> {
+    pub fn timeline(
+        &self,
+        device: u32,
+        begin: u32,
+        end: u32,
+        width_px: u32,
+    ) -> Result<JsValue, JsValue> {
         let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
         let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
         let view = TimelineView::of(snapshot, found, begin, end, width_px);
@@ -66,7 +79,9 @@ impl Session {
     /// None that a caller could mend.
     pub fn entry(&self, device: u32, entry: u32) -> Result<JsValue, JsValue> {
         let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
-        let view = findings.device(device).and_then(|found| EntryView::of(snapshot, findings, found, entry));
+        let view = findings
+            .device(device)
+            .and_then(|found| EntryView::of(snapshot, findings, found, entry));
         view.map_or(Ok(JsValue::NULL), |view| plain(&view))
     }
 

@@ -1,0 +1,98 @@
+/**
+ * What one element shows. Knows no DOM: whoever shows it subscribes.
+ *
+ * @typedef {object} State
+ * @property {'start' | 'loading' | 'report'} phase
+ * @property {'light' | 'dark'} theme
+ * @property {string | null} error one sentence
+ * @property {string | null} recordCode how to record a snapshot; absent until the module is there
+ * @property {Loading | null} loading
+ * @property {object | null} report as the session's `open` answered it
+ * @property {number} device whose timeline is shown
+ * @property {object | null} whole the timeline of all its entries
+ * @property {object | null} shown the timeline of the window, or the latest there is
+ * @property {{begin: number, end: number}} window the entries to show
+ * @property {number | null} pinned the selected entry
+ * @property {number | null} hovered the entry under the pointer
+ * @property {object | null} entry the entry read out: the hovered one, else the pinned one
+ * @property {string | null} emphasis the one category to keep its colour
+ *
+ * @typedef {object} Loading
+ * @property {string} name of the file
+ * @property {'fetching' | 'reading'} verb
+ * @property {number} done bytes
+ * @property {number | null} total bytes, where known
+ */
+
+/** @returns {State} */
+export function initialState() {
+  return {
+    phase: 'start',
+    theme: 'light',
+    error: null,
+    recordCode: null,
+    loading: null,
+    ...freshReport(null),
+  };
+}
+
+/** The part of the state that belongs to one report. */
+export function freshReport(report) {
+  return {
+    report,
+    ...freshDevice(report?.diagnosis.device ?? 0, report),
+  };
+}
+
+/** The part of the state that belongs to one device of a report. */
+export function freshDevice(device, report) {
+  const entries = entriesOf(report, device);
+  const judged = report?.diagnosis.device === device && report.diagnosis.entry < entries;
+  return {
+    device,
+    whole: null,
+    shown: null,
+    window: { begin: 0, end: entries },
+    pinned: judged ? report.diagnosis.entry : null,
+    hovered: null,
+    entry: null,
+    emphasis: null,
+  };
+}
+
+export function entriesOf(report, device) {
+  return report?.devices.find((each) => each.device === device)?.entries ?? 0;
+}
+
+export class Store {
+  #state = initialState();
+  #listeners = new Set();
+
+  /** @returns {State} */
+  get state() {
+    return this.#state;
+  }
+
+  /**
+   * Changes some of the state and tells the subscribers which parts are new; nothing is told when
+   * nothing is.
+   *
+   * @param {Partial<State>} patch
+   */
+  set(patch) {
+    const changed = new Set(Object.keys(patch).filter((key) => patch[key] !== this.#state[key]));
+    if (changed.size === 0) {
+      return;
+    }
+    this.#state = { ...this.#state, ...patch };
+    for (const listener of this.#listeners) {
+      listener(this.#state, changed);
+    }
+  }
+
+  /** Returns a function that ends the subscription. */
+  subscribe(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

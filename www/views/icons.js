@@ -1,0 +1,28 @@
+/** A few line drawings, 20 by 20. */
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+const PATHS = {
+  drop: 'M10 3v9m-4-3.5L10 12.5l4-4M3.5 14v1.5a1.5 1.5 0 0 0 1.5 1.5h10a1.5 1.5 0 0 0 1.5-1.5V14',
+  copy: 'M7.5 7.5h9v9h-9zM12.5 7.5v-4h-9v9h4',
+  check: 'M4 10.5l4 4 8-9',
+  plus: 'M10 4v12M4 10h12',
+  minus: 'M4 10h12',
+  whole: 'M3 10h14M6 7l-3 3 3 3M14 7l3 3-3 3',
+  chevron: 'M7.5 5l5 5-5 5',
+  close: 'M5 5l10 10M15 5L5 15',
+  sun: 'M10 6.5a3.5 3.5 0 1 0 0 7a3.5 3.5 0 1 0 0-7M10 1.5v2M10 16.5v2M1.5 10h2M16.5 10h2M4 4l1.400 1.400M14.600 14.600L16 16M4 16l1.400-1.400M14.600 5.400L16 4',
+  moon: 'M16.5 11.800A7 7 0 0 1 8.200 3.5a7 7 0 1 0 8.300 8.300z',
+  file: 'M5 2.5h6.5L15.5 6.5v11h-10.5zM11.5 2.5v4h4',
+};
+
+export function icon(name) {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('viewBox', '0 0 20 20');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  const path = document.createElementNS(SVG, 'path');
+  path.setAttribute('d', PATHS[name]);
+  svg.append(path);
+  return svg;
+}
