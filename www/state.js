@@ -19,7 +19,7 @@
  *
  * @typedef {object} Loading
  * @property {string} name of the file
- * @property {'fetching' | 'reading'} verb
+ * @property {'starting' | 'fetching' | 'reading'} verb
  * @property {number} done bytes
  * @property {number | null} total bytes, where known
  */

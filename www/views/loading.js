@@ -33,8 +33,10 @@ export function loadingView(on) {
   };
 }
 
+const DOING = { starting: 'Starting', fetching: 'Fetching', reading: 'Reading' };
+
 function told({ verb, done, total }) {
-  const doing = verb === 'fetching' ? 'Fetching' : 'Reading';
+  const doing = DOING[verb];
   if (total === null) {
     return done > 0 ? `${doing}: ${bytesText(done)}` : `${doing} …`;
   }

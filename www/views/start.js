@@ -6,6 +6,7 @@ import { icon } from './icons.js';
 /** @param {{browse: () => void, sample: () => void}} on */
 export function startView(on) {
   const sample = h('button', { type: 'button', class: 'button', 'data-test': 'sample', onclick: on.sample }, 'Try the sample');
+  const browse = h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file');
   const snippet = h('div', {});
   const record = h(
     'details',
@@ -27,8 +28,7 @@ export function startView(on) {
       h(
         'div',
         { class: 'row' },
-        h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file'),
-        sample,
+        browse,
       ),
       h('p', { class: 'forms' }, '.pickle, also packed as .gz, .xz, .zst or .zip; pages saved from PyTorch’s viewer; JSON'),
     ),
@@ -39,12 +39,19 @@ export function startView(on) {
   return {
     root,
     setSample(present) {
-      sample.hidden = !present;
+      if (present) {
+        browse.after(sample);
+      } else {
+        sample.remove();
+      }
     },
     update(state, changed) {
       if (changed.has('recordCode') && state.recordCode !== null) {
         fill(snippet, code(state.recordCode));
       }
+    },
+    focus() {
+      browse.focus({ preventScroll: true });
     },
   };
 }

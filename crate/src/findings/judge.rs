@@ -278,8 +278,16 @@ impl Judge<'_> {
             if share < WORTH {
                 continue;
             }
-            let confidence =
-                if place == 0 { (share + 0.2).clamp(0.5, 0.95) } else { share.min(0.45) };
+            // Beside a cause found already, what fills the card is circumstance. Bytes of unknown
+            // purpose may be anything.
+            let is_first = place == 0 && !has_cause;
+            let unknown =
+                if cause == Cause::Weights { older as f64 / bytes.max(1) as f64 } else { 0.0 };
+            let confidence = if is_first {
+                (share + 0.2).clamp(0.5, 0.95) - 0.5 * unknown
+            } else {
+                share.min(0.45)
+            };
             diagnosis.ranking.push(Claim {
                 cause,
                 confidence,

@@ -14,6 +14,7 @@ use crate::chart::theme::Theme;
 use crate::chart::window::Window;
 use crate::chart::{Picture, hit, overview, table, timeline};
 use crate::units::{Bytes, Count};
+use crate::view::report::RECORD_CODE;
 use crate::view::timeline::TimelineView;
 
 /// Draws timelines into canvases of the page.
@@ -226,6 +227,13 @@ pub fn bytes_text(bytes: f64) -> String {
 #[wasm_bindgen(js_name = countText)]
 pub fn count_text(count: f64) -> String {
     Count(count.round() as u64).to_string()
+}
+
+/// How to record a snapshot that can tell, as Python.
+#[wasm_bindgen(js_name = recordCode)]
+#[must_use]
+pub fn record_code() -> String {
+    RECORD_CODE.to_owned()
 }
 
 fn view_from(result: &JsValue) -> Result<TimelineView, JsError> {

@@ -1,0 +1,420 @@
+/**
+ * `<oom-scope>`: a snapshot of PyTorch's CUDA memory, from the drop to the verdict.
+ *
+ * Attributes: `src`, a snapshot to open; `sample`, one to offer; `theme`, `light` or `dark`. Its
+ * state, worker and painter are its own, so a page may hold several. It grows with what it shows
+ * unless it is given a height; then it scrolls.
+ */
+import { initSync, Painter, palette, recordCode } from '#wasm';
+import { Client } from './client.js';
+import { carriesFiles, droppedFile, fetchBlob, nameOf } from './files.js';
+import { Latest } from './latest.js';
+import { compiledModule } from './platform.js';
+import { entriesOf, freshDevice, freshReport, Store } from './state.js';
+import css from './style.css';
+import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
+import { fill, h, setVars } from './views/dom.js';
+import { headerView } from './views/header.js';
+import { icon } from './views/icons.js';
+import { loadingView } from './views/loading.js';
+import { reportView } from './views/report.js';
+import { startView } from './views/start.js';
+
+/** The page's instance of the module, for all elements; it holds no state of theirs. */
+let instance = null;
+
+async function ready() {
+  instance ??= compiledModule().then((module) => initSync({ module }));
+  try {
+    await instance;
+  } catch (error) {
+    instance = null;
+    throw error;
+  }
+}
+
+class OomScope extends HTMLElement {
+  static observedAttributes = ['src', 'sample', 'theme'];
+
+  #store = new Store();
+  #painter = null;
+  /** The client whose worker has the report's file open. */
+  #open = null;
+  /** The client for the next file, started early; while loading, the one at work. */
+  #next = null;
+  /** Ends the loading under way. */
+  #loading = null;
+  /** Ends all listening outside of the element. */
+  #connected = null;
+  /** Ends the listening of the report shown. */
+  #shown = null;
+  #columns = 0;
+
+  #timeline = new Latest(
+    (wanted) => this.#open.request('timeline', wanted),
+    (value, wanted) => this.#showTimeline(value, wanted),
+    (error) => this.#lost(error),
+  );
+  #entry = new Latest(
+    (wanted) => this.#open.request('entry', wanted),
+    (entry) => this.#store.set({ entry }),
+    (error) => this.#lost(error),
+  );
+
+  #input = h('input', { type: 'file', class: 'unseen', tabindex: '-1', 'aria-hidden': 'true', 'data-test': 'file-input', onchange: () => this.#chosen() });
+  #error = h('div', { class: 'error', role: 'alert' });
+  #spoken = h('p', { class: 'unseen', role: 'status' });
+  #content = h('div', { class: 'content' });
+  #app = h('div', { class: 'app' });
+  #header = headerView({ browse: () => this.#input.click(), toggleTheme: () => this.#toggleTheme() });
+  #start = startView({ browse: () => this.#input.click(), sample: () => this.#openUrl(this.getAttribute('sample')) });
+  #wait = null;
+  #report = null;
+
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: 'open' });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(css);
+    root.adoptedStyleSheets = [sheet];
+    this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken, h('div', { class: 'drop-veil', 'aria-hidden': 'true' }, icon('drop'), 'Drop to open'));
+    root.append(this.#app);
+    this.#store.subscribe((state, changed) => this.#update(state, changed));
+  }
+
+  connectedCallback() {
+    this.#connected = new AbortController();
+    const { signal } = this.#connected;
+    this.#listenToDrops(signal);
+    const stop = onSystemTheme(() => this.#setTheme());
+    signal.addEventListener('abort', stop);
+    this.#next ??= new Client();
+    const { state } = this.#store;
+    this.#setTheme();
+    this.#update(state, new Set(Object.keys(state)));
+    this.#prepare();
+    // A report whose worker ended when the element left the page comes from its file again.
+    if (this.hasAttribute('src')) {
+      this.#openUrl(this.getAttribute('src'));
+    }
+  }
+
+  disconnectedCallback() {
+    this.#connected.abort();
+    this.#loading?.abort();
+    this.#close();
+    this.#next?.close();
+    this.#next = null;
+    this.#store.set({ phase: 'start', loading: null, error: null, ...freshReport(null) });
+  }
+
+  attributeChangedCallback(name, _, value) {
+    if (name === 'sample') {
+      this.#start.setSample(value !== null);
+    } else if (name === 'theme') {
+      this.#setTheme();
+    } else if (this.isConnected && this.#connected !== null && value !== null) {
+      this.#openUrl(value);
+    }
+  }
+
+  /** The module is needed for the first number and the first colour; files ask for it again. */
+  async #prepare() {
+    try {
+      await ready();
+    } catch {
+      return;
+    }
+    this.#painter ??= new Painter();
+    this.#store.set({ recordCode: recordCode() });
+    this.#colour(this.#store.state.theme);
+  }
+
+  // Opening
+
+  #chosen() {
+    const file = this.#input.files[0];
+    this.#input.value = '';
+    if (file) {
+      this.#openFile(file, file.name);
+    }
+  }
+
+  #openFile(blob, name) {
+    return this.#load(name, 'reading', blob.size, async () => blob);
+  }
+
+  #openUrl(url) {
+    const name = nameOf(url);
+    return this.#load(name, 'fetching', null, async (signal, onProgress) => {
+      try {
+        return await fetchBlob(url, signal, onProgress);
+      } catch (error) {
+        if (signal.aborted) {
+          throw error;
+        }
+        throw new Error(`${name} could not be fetched: ${error.message}.`);
+      }
+    });
+  }
+
+  /** Whatever was open stays until the new file is. */
+  async #load(name, verb, total, blobOf) {
+    this.#loading?.abort();
+    const loading = new AbortController();
+    const { signal } = loading;
+    this.#loading = loading;
+    const client = this.#next ?? new Client();
+    this.#next = client;
+    signal.addEventListener('abort', () => {
+      // A busy worker hears nothing: it is ended, and the next file gets another.
+      client.close();
+      this.#next = null;
+    });
+    const progress = (doing) => (done, of) => {
+      if (!signal.aborted) {
+        this.#store.set({ loading: { name, verb: doing, done, total: of } });
+      }
+    };
+    try {
+      this.#store.set({ phase: 'loading', error: null, loading: { name, verb: 'starting', done: 0, total: null } });
+      await ready().catch(async (error) => {
+        // The client says it in a sentence.
+        await client.request('version');
+        throw error;
+      });
+      signal.throwIfAborted();
+      this.#store.set({ loading: { name, verb, done: 0, total } });
+      const blob = await blobOf(signal, progress('fetching'));
+      progress('reading')(0, blob.size);
+      const report = await client.request('open', { blob, name }, progress('reading'));
+      signal.throwIfAborted();
+      await this.#prepare();
+      this.#close();
+      this.#open = client;
+      this.#next = null;
+      this.#store.set({ phase: 'report', loading: null, ...freshReport(report) });
+      this.#spoken.textContent = report.diagnosis.headline;
+    } catch (error) {
+      if (signal.aborted) {
+        return;
+      }
+      client.close();
+      this.#next = null;
+      this.#back(error.message);
+    }
+    this.#loading = null;
+  }
+
+  #cancel() {
+    this.#loading?.abort();
+    this.#loading = null;
+    this.#back(null);
+  }
+
+  #back(error) {
+    const phase = this.#store.state.report === null ? 'start' : 'report';
+    this.#store.set({ phase, loading: null, error });
+  }
+
+  /** Lets go of the file that is open. */
+  #close() {
+    this.#timeline.drop();
+    this.#entry.drop();
+    this.#open?.close();
+    this.#open = null;
+  }
+
+  /** The worker failed after the file was open: its report stays, what it would still answer does not. */
+  #lost(error) {
+    this.#store.set({ error: error.message });
+  }
+
+  // Asking the worker
+
+  #wantTimeline() {
+    const { device, window, report } = this.#store.state;
+    if (this.#columns > 0 && entriesOf(report, device) > 0 && this.#open !== null) {
+      this.#timeline.want({ device, ...window, widthPx: this.#columns });
+    }
+  }
+
+  #showTimeline(value, wanted) {
+    const { state } = this.#store;
+    if (wanted.device !== state.device || value === null) {
+      return;
+    }
+    const isWhole = wanted.begin === 0 && wanted.end === value.view.entries;
+    this.#store.set({ shown: value, ...(isWhole || state.whole === null ? { whole: value } : {}) });
+  }
+
+  #wantEntry() {
+    const { device, hovered, pinned } = this.#store.state;
+    const entry = hovered ?? pinned;
+    if (entry === null) {
+      this.#entry.drop();
+      this.#store.set({ entry: null });
+    } else if (this.#open !== null) {
+      this.#entry.want({ device, entry });
+    }
+  }
+
+  #reportEvents() {
+    return {
+      window: (window) => {
+        const shown = this.#store.state.window;
+        if (window.begin !== shown.begin || window.end !== shown.end) {
+          this.#store.set({ window });
+        }
+      },
+      hover: (hovered) => this.#store.set({ hovered }),
+      pin: (pinned) => this.#store.set({ pinned }),
+      emphasis: (emphasis) => this.#store.set({ emphasis }),
+      columns: (columns) => {
+        if (columns !== this.#columns || this.#store.state.whole === null) {
+          this.#columns = columns;
+          this.#wantTimeline();
+        }
+      },
+      device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
+      show: (entry) => this.#show(entry),
+      copyText: () => this.#open.request('text'),
+    };
+  }
+
+  /** An entry that the verdict speaks of: pinned, in the window, in sight. */
+  #show(entry) {
+    const { report, device } = this.#store.state;
+    const judged = report.diagnosis.device;
+    if (device !== judged) {
+      this.#store.set(freshDevice(judged, report));
+    }
+    const { window } = this.#store.state;
+    const shown = window.begin <= entry && entry < window.end;
+    this.#store.set({ pinned: entry, ...(shown ? {} : { window: { begin: 0, end: entriesOf(report, judged) } }) });
+    this.#report.focusTimeline();
+  }
+
+  // Showing
+
+  #update(state, changed) {
+    if (!this.isConnected) {
+      return;
+    }
+    this.#app.dataset.theme = state.theme;
+    this.#header.update(state, changed);
+    this.#start.update(state, changed);
+    if (changed.has('phase') || changed.has('report')) {
+      this.#showPhase(state, changed);
+    }
+    if (changed.has('error')) {
+      this.#showError(state.error);
+    }
+    this.#wait?.update(state, changed);
+    this.#report?.update(state, changed);
+    if (changed.has('theme')) {
+      this.#colour(state.theme);
+    }
+    if (changed.has('window') || changed.has('device') || changed.has('report')) {
+      this.#wantTimeline();
+    }
+    if (['hovered', 'pinned', 'device', 'report'].some((key) => changed.has(key))) {
+      this.#wantEntry();
+    }
+  }
+
+  #showPhase(state, changed) {
+    if (changed.has('report')) {
+      this.#shown?.abort();
+      this.#shown = state.report === null ? null : new AbortController();
+      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
+      this.#report?.update(state, new Set(Object.keys(state)));
+    }
+    this.#wait = state.phase === 'loading' ? loadingView({ cancel: () => this.#cancel() }) : null;
+    this.#wait?.update(state, new Set(Object.keys(state)));
+    const view = { start: this.#start, loading: this.#wait, report: this.#report }[state.phase];
+    const focused = this.matches(':focus-within');
+    fill(this.#content, view.root);
+    if (focused) {
+      view.focus();
+    }
+    this.#app.dataset.phase = state.phase;
+    this.#spoken.textContent = state.phase === 'loading' ? `Reading ${state.loading.name}` : '';
+  }
+
+  #showError(error) {
+    this.#error.hidden = error === null;
+    fill(
+      this.#error,
+      error !== null && [
+        h('p', { 'data-test': 'error' }, error),
+        h('button', { type: 'button', class: 'icon-button', title: 'Dismiss', 'aria-label': 'Dismiss', onclick: () => this.#store.set({ error: null }) }, icon('close')),
+      ],
+    );
+  }
+
+  // Colours
+
+  #setTheme() {
+    this.#store.set({ theme: wantedTheme(this.getAttribute('theme')) });
+  }
+
+  #toggleTheme() {
+    const theme = this.#store.state.theme === 'dark' ? 'light' : 'dark';
+    rememberTheme(theme);
+    this.#store.set({ theme });
+  }
+
+  /** The charts' colours are the page's: one list, in the module. */
+  #colour(theme) {
+    if (this.#painter !== null) {
+      const colours = palette(theme === 'dark').map(({ key, colour }) => [`--c-${key}`, colour]);
+      setVars(this.#app, Object.fromEntries(colours));
+    }
+  }
+
+  // Dropping
+
+  #listenToDrops(signal) {
+    const over = (event) => {
+      if (carriesFiles(event.dataTransfer) && this.#takes(event)) {
+        event.preventDefault();
+        event.dataTransfer.dropEffect = 'copy';
+        this.#app.classList.add('dropping');
+      }
+    };
+    const leave = (event) => {
+      if (event.relatedTarget === null || event.type === 'drop') {
+        this.#app.classList.remove('dropping');
+      }
+    };
+    const drop = (event) => {
+      leave(event);
+      if (!carriesFiles(event.dataTransfer) || !this.#takes(event)) {
+        return;
+      }
+      event.preventDefault();
+      const file = droppedFile(event.dataTransfer);
+      if (file === null) {
+        this.#store.set({ error: 'That was a folder; drop the snapshot file that is inside it.' });
+      } else {
+        this.#openFile(file, file.name);
+      }
+    };
+    window.addEventListener('dragenter', over, { signal });
+    window.addEventListener('dragover', over, { signal });
+    window.addEventListener('dragleave', leave, { signal });
+    window.addEventListener('drop', drop, { signal });
+  }
+
+  /** An element that fills the page takes what is dropped anywhere; one among others only its own. */
+  #takes(event) {
+    const { width, height } = this.getBoundingClientRect();
+    const fillsPage = width >= 0.9 * innerWidth && height >= 0.9 * innerHeight;
+    return fillsPage || event.composedPath().includes(this);
+  }
+}
+
+if (!customElements.get('oom-scope')) {
+  customElements.define('oom-scope', OomScope);
+}

@@ -1,0 +1,217 @@
+/** The timeline with its overview: what is shown of the recording, and the way through it. */
+import { entryAt, pannedWindow, timelineColumns, windowBetween, xOf, zoomedWindow } from '#wasm';
+import { fill, h, oncePerFrame } from './dom.js';
+import { countText, duration } from './format.js';
+import { listen } from './gestures.js';
+import { icon } from './icons.js';
+import { legendView } from './legend.js';
+import { listenToBrush } from './brush.js';
+import { readoutView } from './readout.js';
+import { tableView } from './table.js';
+
+const STEP = 1.6;
+const PAN = 0.15;
+const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go to the entry before and after, zero shows everything.';
+
+/**
+ * @param {import('#wasm').Painter} painter
+ * @param {object} on
+ * @param {(window: {begin: number, end: number}) => void} on.window show these entries
+ * @param {(entry: number | null) => void} on.hover
+ * @param {(entry: number) => void} on.pin
+ * @param {(category: string | null) => void} on.emphasis
+ * @param {(columns: number) => void} on.columns the picture is so many columns wide
+ * @param {AbortSignal} signal ends all listening outside of the view
+ */
+export function timelineView(painter, on, signal) {
+  const canvas = h('canvas', {
+    class: 'timeline',
+    'data-test': 'timeline',
+    tabindex: '0',
+    role: 'application',
+    'aria-roledescription': 'timeline',
+    'aria-describedby': 'timeline-help',
+  });
+  const overview = h('canvas', { class: 'overview', 'data-test': 'overview', 'aria-hidden': 'true' });
+  const cursor = h('div', { class: 'cursor', hidden: true });
+  const range = h('p', { class: 'range' });
+  const legend = legendView(on.emphasis);
+  const readout = readoutView();
+  const table = tableView(painter);
+  const tool = (name, title, act) => h('button', { type: 'button', class: 'icon-button', title, 'aria-label': title, onclick: act }, icon(name));
+  const reset = tool('whole', 'Show everything (0)', () => on.window(whole()));
+  const root = h(
+    'div',
+    {},
+    h(
+      'div',
+      { class: 'timeline-top' },
+      range,
+      h('div', { class: 'tools' }, tool('minus', 'Zoom out (−)', () => zoomAtPin(1 / STEP)), tool('plus', 'Zoom in (+)', () => zoomAtPin(STEP)), reset),
+    ),
+    legend.root,
+    h('div', { class: 'canvas-frame' }, canvas, cursor),
+    overview,
+    h('p', { class: 'hint' }, 'Wheel or pinch to zoom, drag to move, click to pin an entry; drag over the strip to choose a range.'),
+    h('p', { class: 'unseen', id: 'timeline-help' }, HELP),
+    readout.root,
+    table.root,
+  );
+
+  let state = null;
+  let plot = null;
+  let overviewPlot = null;
+  let pressed = null;
+
+  const entries = () => state.whole?.view.entries ?? 0;
+  const whole = () => ({ begin: 0, end: entries() });
+  const isWhole = () => state.window.begin === 0 && state.window.end === entries();
+  const ready = () => plot !== null && state.whole !== null;
+  const under = (x, window = state.window) => entryAt(plot, window.begin, window.end, x);
+  const zoomed = (window, about, factor) => zoomedWindow(window.begin, window.end, entries(), about, factor);
+  const panned = (window, share) => pannedWindow(window.begin, window.end, entries(), share);
+  const inWindow = (entry) => entry !== null && state.window.begin <= entry && entry < state.window.end;
+
+  function zoomAtPin(factor) {
+    if (ready()) {
+      const { begin, end } = state.window;
+      on.window(zoomed(state.window, inWindow(state.pinned) ? state.pinned : Math.floor((begin + end) / 2), factor));
+    }
+  }
+
+  const draw = oncePerFrame(() => {
+    const width = canvas.clientWidth;
+    if (state === null || state.whole === null || width === 0 || !canvas.isConnected) {
+      return;
+    }
+    const look = { ratio: devicePixelRatio, dark: state.theme === 'dark', ...state.window };
+    overviewPlot = painter.drawOverview(overview, state.whole, { ...look, width, height: overview.clientHeight });
+    plot = painter.drawTimeline(canvas, state.shown, {
+      ...look,
+      width,
+      height: canvas.clientHeight,
+      selected: state.pinned,
+      emphasis: state.emphasis,
+      lanes: overviewPlot.lanes,
+    });
+    canvas.dataset.begin = state.window.begin;
+    canvas.dataset.end = state.window.end;
+    moveCursor();
+  });
+
+  function moveCursor() {
+    const x = state.hovered === null || plot === null ? undefined : xOf(plot, state.window.begin, state.window.end, state.hovered);
+    cursor.hidden = x === undefined;
+    if (x !== undefined) {
+      cursor.style.transform = `translateX(${x}px)`;
+      cursor.style.top = `${plot.top}px`;
+      cursor.style.height = `${plot.bottom - plot.top}px`;
+    }
+  }
+
+  const measure = () => {
+    draw();
+    if (canvas.clientWidth > 0) {
+      on.columns(timelineColumns(canvas.clientWidth, devicePixelRatio));
+    }
+  };
+  const sizes = new ResizeObserver(measure);
+  sizes.observe(canvas);
+  signal.addEventListener('abort', () => sizes.disconnect());
+  // Moved to a screen of another density, the element keeps its size.
+  window.addEventListener('resize', measure, { signal });
+
+  const gestures = {
+    hover: (x) => ready() && on.hover(x === null ? null : under(x)),
+    tap(x) {
+      if (ready()) {
+        on.pin(under(x));
+      }
+    },
+    press() {
+      pressed = state.window;
+    },
+    drag: (from, to) => ready() && on.window(panned(pressed, (from - to) / (plot.right - plot.left))),
+    pinch: (from, to, factor) =>
+      ready() && on.window(panned(zoomed(pressed, under(from, pressed), factor), (from - to) / (plot.right - plot.left))),
+    zoom: (x, factor) => ready() && on.window(zoomed(state.window, under(x), factor)),
+    scroll: (px) => ready() && on.window(panned(state.window, px / (plot.right - plot.left))),
+    canZoomOut: () => ready() && !isWhole(),
+  };
+  listen(canvas, gestures, signal);
+  canvas.addEventListener('dblclick', () => ready() && on.window(whole()));
+  canvas.addEventListener('keydown', (event) => {
+    const act = event.altKey || event.ctrlKey || event.metaKey ? undefined : KEYS[event.key];
+    if (act && ready()) {
+      event.preventDefault();
+      act();
+    }
+  });
+  const step = (by) => {
+    const from = state.pinned ?? Math.floor((state.window.begin + state.window.end) / 2);
+    const entry = Math.min(Math.max(from + by, 0), entries() - 1);
+    on.pin(entry);
+  };
+  const KEYS = {
+    '+': () => zoomAtPin(STEP),
+    '=': () => zoomAtPin(STEP),
+    '-': () => zoomAtPin(1 / STEP),
+    _: () => zoomAtPin(1 / STEP),
+    0: () => on.window(whole()),
+    Escape: () => on.window(whole()),
+    ArrowLeft: () => on.window(panned(state.window, -PAN)),
+    ArrowRight: () => on.window(panned(state.window, PAN)),
+    ArrowUp: () => zoomAtPin(STEP),
+    ArrowDown: () => zoomAtPin(1 / STEP),
+    Home: () => on.window(panned(state.window, -1e6)),
+    End: () => on.window(panned(state.window, 1e6)),
+    ',': () => step(-1),
+    '.': () => step(1),
+  };
+
+  listenToBrush(overview, {
+    window: () => (state.whole === null || overviewPlot === null ? null : state.window),
+    isWhole: () => isWhole(),
+    entryAt: (x) => entryAt(overviewPlot, 0, entries(), x),
+    xOf: (entry) => xOf(overviewPlot, 0, entries(), Math.min(entry, entries() - 1)),
+    between: (one, other) => on.window(windowBetween(one, other, entries())),
+    moved: (from, by) => on.window(panned(from, by / Math.max(from.end - from.begin, 1))),
+  });
+
+  return {
+    root,
+    update(next, changed) {
+      state = next;
+      legend.update(state, changed);
+      readout.update(state, changed);
+      table.update(state, changed);
+      if (changed.has('window') || changed.has('whole') || changed.has('shown')) {
+        tellRange();
+      }
+      if (['whole', 'shown', 'window', 'pinned', 'emphasis', 'theme'].some((key) => changed.has(key))) {
+        draw();
+      }
+      if (changed.has('hovered')) {
+        moveCursor();
+      }
+    },
+    focus() {
+      canvas.focus({ preventScroll: true });
+      root.scrollIntoView({ block: 'nearest' });
+    },
+  };
+
+  function tellRange() {
+    if (state.whole === null) {
+      return;
+    }
+    const { begin, end } = state.window;
+    const words = isWhole()
+      ? `All ${countText(entries())} entries`
+      : `Entries ${countText(begin)} to ${countText(end - 1)} of ${countText(entries())}`;
+    const times = state.shown.view.time_us;
+    fill(range, words, times && times[1] > times[0] && ` · ${duration(times[1] - times[0])}`);
+    canvas.setAttribute('aria-label', `Allocated memory by category. ${words}.`);
+    reset.disabled = isWhole();
+  }
+}
