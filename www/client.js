@@ -48,7 +48,7 @@ export class Client {
    * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
    *
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx}`, `entry {device,
-   * entry}` and `version`. Fails with a `RequestError`.
+   * entry}`, `text` and `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {
     if (this.#worker === null) {
@@ -61,13 +61,7 @@ export class Client {
     });
   }
 
-  /** Ends whatever runs: all open requests fail with the kind `Cancelled`. */
-  cancel() {
-    this.#stop(CANCELLED);
-    this.#start();
-  }
-
-  /** Ends the worker and starts no other until a request needs one. */
+  /** Ends the worker with all it does: open requests fail with the kind `Cancelled`. The next request starts another. */
   close() {
     this.#stop(CANCELLED);
   }

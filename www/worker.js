@@ -24,6 +24,8 @@ function answer({ id, kind, ...request }) {
       return session.timeline(request.device, request.begin, request.end, request.widthPx);
     case 'entry':
       return session.entry(request.device, request.entry);
+    case 'text':
+      return session.text();
     default:
       throw { kind: 'Internal', message: `The analyzer knows no request named “${kind}”.` };
   }

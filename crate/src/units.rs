@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A number of bytes. Displays as PyTorch does, in powers of 1,024: `512 bytes`, `20.00 MiB`,
+/// A number of bytes. Displays in powers of 1,024 with PyTorch's names: `512 bytes`, `20.00 MiB`,
 /// `1.50 GiB`.
 ///
 /// ```
@@ -16,9 +16,9 @@ impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
         match bytes {
-            0..=1024 => write!(f, "{bytes} bytes"),
-            1025..=1_048_576 => write!(f, "{:.2} KiB", bytes as f64 / 1024.0),
-            1_048_577..=1_073_741_824 => write!(f, "{:.2} MiB", bytes as f64 / 1_048_576.0),
+            0..1024 => write!(f, "{bytes} bytes"),
+            1024..1_048_576 => write!(f, "{:.2} KiB", bytes as f64 / 1024.0),
+            1_048_576..1_073_741_824 => write!(f, "{:.2} MiB", bytes as f64 / 1_048_576.0),
             _ => write!(f, "{:.2} GiB", bytes as f64 / 1_073_741_824.0),
         }
     }

@@ -320,6 +320,13 @@ impl Judge<'_> {
         ));
         if let Some(worst) = self.leaks.first() {
             summary.push(self.leak_story(worst));
+            match self.leaks.len() {
+                1 => {}
+                2 => summary.push("One other place keeps memory in the same way.".to_owned()),
+                count => {
+                    summary.push(format!("{} other places keep memory in the same way.", count - 1))
+                }
+            }
         }
         if let Some(line) = diagnosis.lines.first() {
             let share = 100.0 * line.bytes as f64 / oom.usage.allocated.max(1) as f64;

@@ -115,9 +115,11 @@ pub fn holder_of(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> Hol
 fn node_of(symbol: &str) -> Option<&str> {
     let head = symbol.split('(').next()?;
     let mut parts = head.rsplit("::");
-    parts.find(|part| {
+    let node = parts.find(|part| {
         part.contains("Backward") && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    })?;
+    // Newer versions write the node's body as a function of its own.
+    Some(node.split("_apply").next().unwrap_or(node))
 }
 
 #[cfg(test)]
@@ -129,6 +131,10 @@ mod tests {
         assert_eq!(
             node_of("torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Tensor>&&)"),
             Some("AddmmBackward0")
+        );
+        assert_eq!(
+            node_of("torch::autograd::generated::MmBackward0_apply_functional(int)"),
+            Some("MmBackward0")
         );
         assert_eq!(node_of("at::native::mm(at::Tensor const&)"), None);
     }

@@ -33,7 +33,17 @@ impl Display for ReportText<'_> {
         if !diagnosis.fixes.is_empty() {
             writeln!(f, "\nWhat to do")?;
             for fix in &diagnosis.fixes {
-                writeln!(f, "  {}: {}", fix.title, fix.note)?;
+                match fix.saves_bytes.filter(|saves| *saves > 0) {
+                    Some(saves) => writeln!(
+                        f,
+                        "  {} (saves {}, {}): {}",
+                        fix.title,
+                        Bytes(saves),
+                        fix.basis.label(),
+                        fix.note
+                    )?,
+                    None => writeln!(f, "  {}: {}", fix.title, fix.note)?,
+                }
             }
         }
         if let Some(record) = &report.record {

@@ -123,7 +123,8 @@ impl Painter {
         let view = self.view(&view)?;
         let (picture, backend) = cleared(canvas, &options)?;
         let area = backend.into_drawing_area();
-        let rect = overview::draw(&area, picture, view, &Theme::of(options.dark), options.window(view))?;
+        let rect =
+            overview::draw(&area, picture, view, &Theme::of(options.dark), options.window(view))?;
         to_js(&OverviewPlace { rect, lanes: timeline::lanes(view) })
     }
 
@@ -186,7 +187,13 @@ pub fn x_of(rect: JsValue, begin: u32, end: u32, entry: u32) -> Result<Option<f6
 /// # Errors
 /// Only when the object cannot be made.
 #[wasm_bindgen(js_name = zoomedWindow)]
-pub fn zoomed_window(begin: u32, end: u32, entries: u32, about: u32, factor: f64) -> Result<JsValue, JsError> {
+pub fn zoomed_window(
+    begin: u32,
+    end: u32,
+    entries: u32,
+    about: u32,
+    factor: f64,
+) -> Result<JsValue, JsError> {
     to_js(&Window { begin, end }.zoomed(entries, about, factor))
 }
 
@@ -237,22 +244,32 @@ pub fn record_code() -> String {
 }
 
 fn view_from(result: &JsValue) -> Result<TimelineView, JsError> {
-    let part = |name: &str| Reflect::get(result, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
+    let part =
+        |name: &str| Reflect::get(result, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
     let column = |name: &str| match part(name).dyn_into::<Float64Array>() {
         Ok(numbers) => Ok(numbers.to_vec()),
         Err(_) => Err(JsError::new(&format!("A timeline without {name} cannot be drawn."))),
     };
     let view: TimelineView = serde_wasm_bindgen::from_value(part("view"))?;
-    Ok(TimelineView { band_bytes: column("bandBytes")?, reserved_bytes: column("reservedBytes")?, ..view })
+    Ok(TimelineView {
+        band_bytes: column("bandBytes")?,
+        reserved_bytes: column("reservedBytes")?,
+        ..view
+    })
 }
 
 /// Gives the canvas its size in the screen's pixels and empties it.
-fn cleared(canvas: HtmlCanvasElement, options: &Options) -> Result<(Picture, CanvasBackend), JsError> {
+fn cleared(
+    canvas: HtmlCanvasElement,
+    options: &Options,
+) -> Result<(Picture, CanvasBackend), JsError> {
     let picture = Picture::from_css(options.width, options.height, options.ratio);
     let (width, height) = (picture.width_px.unsigned_abs(), picture.height_px.unsigned_abs());
     if (canvas.width(), canvas.height()) == (width, height) {
         let context = canvas.get_context("2d").ok().flatten();
-        if let Some(context) = context.and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok()) {
+        if let Some(context) =
+            context.and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok())
+        {
             context.clear_rect(0.0, 0.0, f64::from(width), f64::from(height));
         }
     } else {
@@ -260,7 +277,10 @@ fn cleared(canvas: HtmlCanvasElement, options: &Options) -> Result<(Picture, Can
         canvas.set_height(height);
     }
     let backend = CanvasBackend::with_canvas_object(canvas);
-    Ok((picture, backend.ok_or_else(|| JsError::new("This browser gives the page no canvas to draw on."))?))
+    Ok((
+        picture,
+        backend.ok_or_else(|| JsError::new("This browser gives the page no canvas to draw on."))?,
+    ))
 }
 
 fn to_js(value: &impl Serialize) -> Result<JsValue, JsError> {
