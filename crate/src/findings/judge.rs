@@ -236,24 +236,21 @@ impl Judge<'_> {
         } else {
             String::new()
         };
-        let mut kinds = vec![
-            format!("weights {}", Bytes(of(Category::Weights))),
-            format!("gradients {}", Bytes(of(Category::Gradients))),
-            format!("optimizer states {}", Bytes(of(Category::OptimizerStates))),
-        ];
-        if older > 0 {
-            kinds.push(format!("of unknown purpose {}", Bytes(older)));
-        }
+        let kinds =
+            [Category::Weights, Category::Gradients, Category::OptimizerStates, Category::Unknown];
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .filter(|category| of(*category) > 0)
+            .map(|category| format!("{} {}", category.label(), Bytes(of(category))))
+            .collect();
+        // Nothing says that bytes of unknown purpose stay from step to step.
+        let resident = if held == older {
+            format!("Memory of unknown purpose: {}.", Bytes(older))
+        } else {
+            format!("What stays from step to step holds {}: {}.", Bytes(held), kinds.join(", "))
+        };
         let mut parts = vec![
-            (
-                Cause::Weights,
-                held + of_resident,
-                format!(
-                    "What stays from step to step holds {}: {}.",
-                    Bytes(held),
-                    kinds.join(", ")
-                ),
-            ),
+            (Cause::Weights, held + of_resident, resident),
             (
                 Cause::KvCache,
                 cache,
