@@ -6,8 +6,9 @@
  * unless it is given a height; then it scrolls.
  */
 import { initSync, Painter, palette, recordCode } from '#wasm';
-import { Client } from './client.js';
-import { carriesFiles, droppedFile, fetchBlob, nameOf } from './files.js';
+import { Client, RequestError } from './client.js';
+import { listenToDrops } from './drops.js';
+import { fetchBlob, nameOf } from './fetch.js';
 import { Latest } from './latest.js';
 import { compiledModule } from './platform.js';
 import { entriesOf, freshDevice, freshReport, Store } from './state.js';
@@ -32,6 +33,9 @@ async function ready() {
     throw error;
   }
 }
+
+/** Kinds of failure that are no fault of the file. */
+const OURS = new Set(['Cancelled', 'Crashed', 'Unavailable', 'Internal']);
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
@@ -77,7 +81,8 @@ class OomScope extends HTMLElement {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(css);
     root.adoptedStyleSheets = [sheet];
-    this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken, h('div', { class: 'drop-veil', 'aria-hidden': 'true' }, icon('drop'), 'Drop to open'));
+    this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
+    this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
     root.append(this.#app);
     this.#store.subscribe((state, changed) => this.#update(state, changed));
   }
@@ -85,12 +90,17 @@ class OomScope extends HTMLElement {
   connectedCallback() {
     this.#connected = new AbortController();
     const { signal } = this.#connected;
-    this.#listenToDrops(signal);
+    const drops = {
+      drag: (dragging) => this.#showDrag(dragging),
+      file: (file) => this.#openFile(file, file.name),
+      refuse: (error) => this.#store.set({ error }),
+    };
+    listenToDrops(this, drops, signal);
     const stop = onSystemTheme(() => this.#setTheme());
     signal.addEventListener('abort', stop);
     this.#next ??= new Client();
-    const { state } = this.#store;
     this.#setTheme();
+    const { state } = this.#store;
     this.#update(state, new Set(Object.keys(state)));
     this.#prepare();
     // A report whose worker ended when the element left the page comes from its file again.
@@ -201,7 +211,7 @@ class OomScope extends HTMLElement {
       }
       client.close();
       this.#next = null;
-      this.#back(error.message);
+      this.#back(toldOf(error, name));
     }
     this.#loading = null;
   }
@@ -353,6 +363,11 @@ class OomScope extends HTMLElement {
     );
   }
 
+  #showDrag(dragging) {
+    setVars(this.#app, { '--host-height': `${this.clientHeight}px` });
+    this.#app.classList.toggle('dropping', dragging);
+  }
+
   // Colours
 
   #setTheme() {
@@ -372,47 +387,12 @@ class OomScope extends HTMLElement {
       setVars(this.#app, Object.fromEntries(colours));
     }
   }
+}
 
-  // Dropping
-
-  #listenToDrops(signal) {
-    const over = (event) => {
-      if (carriesFiles(event.dataTransfer) && this.#takes(event)) {
-        event.preventDefault();
-        event.dataTransfer.dropEffect = 'copy';
-        this.#app.classList.add('dropping');
-      }
-    };
-    const leave = (event) => {
-      if (event.relatedTarget === null || event.type === 'drop') {
-        this.#app.classList.remove('dropping');
-      }
-    };
-    const drop = (event) => {
-      leave(event);
-      if (!carriesFiles(event.dataTransfer) || !this.#takes(event)) {
-        return;
-      }
-      event.preventDefault();
-      const file = droppedFile(event.dataTransfer);
-      if (file === null) {
-        this.#store.set({ error: 'That was a folder; drop the snapshot file that is inside it.' });
-      } else {
-        this.#openFile(file, file.name);
-      }
-    };
-    window.addEventListener('dragenter', over, { signal });
-    window.addEventListener('dragover', over, { signal });
-    window.addEventListener('dragleave', leave, { signal });
-    window.addEventListener('drop', drop, { signal });
-  }
-
-  /** An element that fills the page takes what is dropped anywhere; one among others only its own. */
-  #takes(event) {
-    const { width, height } = this.getBoundingClientRect();
-    const fillsPage = width >= 0.9 * innerWidth && height >= 0.9 * innerHeight;
-    return fillsPage || event.composedPath().includes(this);
-  }
+/** What the reader says of a file does not name it. */
+function toldOf(error, name) {
+  const isOfFile = error instanceof RequestError && !OURS.has(error.kind);
+  return isOfFile ? `${name}: ${error.message}` : error.message;
 }
 
 if (!customElements.get('oom-scope')) {

@@ -84,5 +84,5 @@ async function serveOnFreePort(directory) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const server = await serveOnFreePort(process.argv[2] ?? 'dist/site');
-  console.log(`oomscope is at http://localhost:${server.address().port}/ (Ctrl-C ends it)`);
+  console.log(`oomscope is at http://127.0.0.1:${server.address().port}/ (Ctrl-C ends it)`);
 }

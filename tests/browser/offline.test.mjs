@@ -14,7 +14,7 @@ test('a file opens, and nothing is requested', () =>
   visit(
     shared.browser,
     url,
-    async (page, { requests }) => {
+    async (page, requests) => {
       await choose(page, FIXTURE);
       await opened(page);
       await page.getByTestId('timeline').hover();

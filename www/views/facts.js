@@ -21,7 +21,7 @@ export function factsView(report) {
       report.alloc_conf !== null && fact('Allocator settings', report.alloc_conf === '' ? 'defaults' : h('code', {}, report.alloc_conf)),
       fact('Not in the file', prose(report.not_in_file)),
     ),
-    devices.map((device) => deviceView(device, devices.length > 1)),
+    h('div', { class: 'devices' }, devices.map((device) => deviceView(device, devices.length > 1))),
     warnings.length > 0 && [h('h3', {}, 'What was odd'), h('ul', { class: 'warnings' }, warnings.map(warning))],
     h('p', { class: 'version' }, `oomscope ${report.version}${COMMIT && ` (${COMMIT})`}`),
   );

@@ -28,7 +28,7 @@ function fix({ title, note, saves_bytes: saves, basis }) {
 
 function number(saves, useless) {
   if (useless) {
-    return h('strong', {}, 'Would not help');
+    return h('strong', {}, 'saves nothing');
   }
   return saves !== null && h('strong', {}, 'saves ', bytes(saves));
 }

@@ -70,7 +70,7 @@ function row(line, id, labelOf) {
       h('td', { class: 'category' }, swatch(line.category), category),
       h('td', { class: 'number blocks' }, countText(line.count)),
       h('td', { class: 'number' }, bytes(line.bytes)),
-      h('td', { class: 'number share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true', vars: { '--share': line.share, '--colour': colourOf(line.category) } }), percent(line.share, 1)),
+      h('td', { class: 'number share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true', vars: { '--share': line.share, '--colour': colourOf(line.category) } }), h('span', { class: 'share-number' }, percent(line.share, 1))),
     ),
     below,
   ];

@@ -1,16 +1,17 @@
 /** The timeline with its overview: what is shown of the recording, and the way through it. */
 import { entryAt, pannedWindow, timelineColumns, windowBetween, xOf, zoomedWindow } from '#wasm';
+import { listenToBrush } from './brush.js';
 import { fill, h, oncePerFrame } from './dom.js';
 import { countText, duration } from './format.js';
 import { listen } from './gestures.js';
 import { icon } from './icons.js';
 import { legendView } from './legend.js';
-import { listenToBrush } from './brush.js';
 import { readoutView } from './readout.js';
 import { tableView } from './table.js';
 
 const STEP = 1.6;
 const PAN = 0.15;
+const EMPTY = 'Nothing was recorded on this device, so there is no course of memory to draw; what the file tells of its end is below.';
 const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go to the entry before and after, zero shows everything.';
 
 /**
@@ -22,8 +23,9 @@ const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go t
  * @param {(category: string | null) => void} on.emphasis
  * @param {(columns: number) => void} on.columns the picture is so many columns wide
  * @param {AbortSignal} signal ends all listening outside of the view
+ * @param {HTMLElement | null} choice of the device, where there are several
  */
-export function timelineView(painter, on, signal) {
+export function timelineView(painter, on, signal, choice) {
   const canvas = h('canvas', {
     class: 'timeline',
     'data-test': 'timeline',
@@ -34,28 +36,33 @@ export function timelineView(painter, on, signal) {
   });
   const overview = h('canvas', { class: 'overview', 'data-test': 'overview', 'aria-hidden': 'true' });
   const cursor = h('div', { class: 'cursor', hidden: true });
+  const frame = h('div', { class: 'canvas-frame' }, canvas, cursor);
   const range = h('p', { class: 'range' });
   const legend = legendView(on.emphasis);
   const readout = readoutView();
   const table = tableView(painter);
   const tool = (name, title, act) => h('button', { type: 'button', class: 'icon-button', title, 'aria-label': title, onclick: act }, icon(name));
   const reset = tool('whole', 'Show everything (0)', () => on.window(whole()));
-  const root = h(
+  const tools = h('div', { class: 'tools' }, tool('minus', 'Zoom out (−)', () => zoomAtPin(1 / STEP)), tool('plus', 'Zoom in (+)', () => zoomAtPin(STEP)), reset);
+  const empty = h('p', { class: 'quiet' }, EMPTY);
+  const chart = h(
     'div',
     {},
-    h(
-      'div',
-      { class: 'timeline-top' },
-      range,
-      h('div', { class: 'tools' }, tool('minus', 'Zoom out (−)', () => zoomAtPin(1 / STEP)), tool('plus', 'Zoom in (+)', () => zoomAtPin(STEP)), reset),
-    ),
     legend.root,
-    h('div', { class: 'canvas-frame' }, canvas, cursor),
+    frame,
     overview,
     h('p', { class: 'hint' }, 'Wheel or pinch to zoom, drag to move, click to pin an entry; drag over the strip to choose a range.'),
     h('p', { class: 'unseen', id: 'timeline-help' }, HELP),
     readout.root,
     table.root,
+  );
+  const root = h(
+    'section',
+    { class: 'card', 'aria-labelledby': 'timeline-title' },
+    h('div', { class: 'timeline-top' }, h('h2', { id: 'timeline-title' }, 'Timeline'), range, h('span', { class: 'space' }), tools),
+    choice,
+    chart,
+    empty,
   );
 
   let state = null;
@@ -80,10 +87,13 @@ export function timelineView(painter, on, signal) {
   }
 
   const draw = oncePerFrame(() => {
-    const width = canvas.clientWidth;
+    const width = widthOf(frame);
     if (state === null || state.whole === null || width === 0 || !canvas.isConnected) {
       return;
     }
+    [canvas, overview].forEach((each) => {
+      each.style.width = `${width}px`;
+    });
     const look = { ratio: devicePixelRatio, dark: state.theme === 'dark', ...state.window };
     overviewPlot = painter.drawOverview(overview, state.whole, { ...look, width, height: overview.clientHeight });
     plot = painter.drawTimeline(canvas, state.shown, {
@@ -111,12 +121,12 @@ export function timelineView(painter, on, signal) {
 
   const measure = () => {
     draw();
-    if (canvas.clientWidth > 0) {
-      on.columns(timelineColumns(canvas.clientWidth, devicePixelRatio));
+    if (widthOf(frame) > 0) {
+      on.columns(timelineColumns(widthOf(frame), devicePixelRatio));
     }
   };
   const sizes = new ResizeObserver(measure);
-  sizes.observe(canvas);
+  sizes.observe(frame);
   signal.addEventListener('abort', () => sizes.disconnect());
   // Moved to a screen of another density, the element keeps its size.
   window.addEventListener('resize', measure, { signal });
@@ -182,6 +192,13 @@ export function timelineView(painter, on, signal) {
     root,
     update(next, changed) {
       state = next;
+      if (changed.has('device') || changed.has('report')) {
+        const told = recorded(state.report, state.device) > 0;
+        [chart, range, tools].forEach((part) => {
+          part.hidden = !told;
+        });
+        empty.hidden = told;
+      }
       legend.update(state, changed);
       readout.update(state, changed);
       table.update(state, changed);
@@ -214,4 +231,14 @@ export function timelineView(painter, on, signal) {
     canvas.setAttribute('aria-label', `Allocated memory by category. ${words}.`);
     reset.disabled = isWhole();
   }
+}
+
+/** Entries recorded on a device. */
+function recorded(report, device) {
+  return report?.devices.find((each) => each.device === device)?.entries ?? 0;
+}
+
+/** The width for a canvas: whole CSS pixels, as a part of one would blur it. */
+function widthOf(frame) {
+  return Math.floor(frame.getBoundingClientRect().width);
 }

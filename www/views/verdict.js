@@ -62,7 +62,9 @@ function recordView({ why, code: text }) {
   return h('div', { class: 'notice' }, h('h2', {}, 'Record a file that can tell'), h('p', {}, prose(why)), code(text));
 }
 
-function reasons({ cause, ranking, contributing, ruled_out: ruledOut }, on) {
+function reasons({ entry: judged, cause, ranking, contributing, ruled_out: ruledOut }, onEvents) {
+  // The judged entry is what the timeline shows anyway.
+  const on = { show: (entry) => onEvents.show(entry), isNews: (entry) => entry !== null && entry !== judged };
   const own = ranking.filter((claim) => claim.cause === cause);
   const others = ranking.filter((claim) => claim.cause !== cause);
   return h(
@@ -71,12 +73,12 @@ function reasons({ cause, ranking, contributing, ruled_out: ruledOut }, on) {
     reason('Why', own.flatMap((claim) => claim.evidence).map((evidence) => h('li', {}, statement(evidence, on)))),
     reason('What contributed', contributing.map((claim) => claimItem(claim, on))),
     reason('What else was weighed', others.map((claim) => claimItem(claim, on))),
-    reason('What was ruled out', ruledOut.map((out) => h('li', {}, h('strong', {}, capital(out.label)), h('p', {}, prose(out.because))))),
+    reason('What was ruled out', ruledOut.map((out) => h('li', {}, h('strong', {}, capital(out.label)), h('p', {}, prose(capital(out.because)))))),
   );
 }
 
 function reason(title, items) {
-  return items.length > 0 && h('div', { class: 'reason' }, h('h2', {}, title), h('ul', {}, items));
+  return items.length > 0 && h('div', { class: title === 'Why' ? 'reason first' : 'reason' }, h('h2', {}, title), h('ul', {}, items));
 }
 
 function claimItem(claim, on) {
@@ -90,7 +92,7 @@ function claimItem(claim, on) {
 
 /** A piece of evidence; the entry it speaks of can be looked at. */
 function statement({ statement: text, entry }, on) {
-  const show = entry !== null && [' ', h('button', { type: 'button', class: 'link', onclick: () => on.show(entry) }, `Show entry ${countText(entry)}`)];
+  const show = on.isNews(entry) && [' ', h('button', { type: 'button', class: 'link', onclick: () => on.show(entry) }, `Show entry ${countText(entry)}`)];
   return [prose(text), show];
 }
 

@@ -30,8 +30,8 @@ const LIGHT: [u32; 13] = [
 ];
 
 const DARK: [u32; 13] = [
-    0x6b80f3, 0xeed467, 0x9ed1e7, 0xd9493f, 0x4fbd98, 0xa4a53a, 0xad478c, 0x2f894e, 0xc69df0,
-    0x8a8e9b, 0xdcf3e2, 0x474e5e, 0x2a2f3a,
+    0x727ff0, 0xf0d365, 0x71e1fe, 0xcf5f78, 0x85c79d, 0xada025, 0xa3468f, 0x438838, 0xc39beb, 0x97a2ad,
+    0xdcf3e2, 0x474e5e, 0x2a2f3a,
 ];
 
 /// The colours of one appearance.
@@ -73,7 +73,7 @@ impl Theme {
             ink: rgb(0x1d2430),
             grid: rgb(0xe3e6ec),
             surface: rgb(0xffffff),
-            reserved: rgb(0x2f3745),
+            reserved: rgb(0x4a5568),
             failure: rgb(0xc3241c),
             accent: rgb(0x1f5fd0),
         }
@@ -87,7 +87,7 @@ impl Theme {
             ink: rgb(0xe8ebf1),
             grid: rgb(0x2b313d),
             surface: rgb(0x171a21),
-            reserved: rgb(0xd5dae4),
+            reserved: rgb(0xb4bdcc),
             failure: rgb(0xff7a70),
             accent: rgb(0x7db0ff),
         }

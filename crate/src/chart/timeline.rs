@@ -57,8 +57,8 @@ pub fn draw<DB: DrawingBackend>(
         line_px,
     )?;
     chart.spans()?;
-    chart.marks()?;
     chart.selected()?;
+    chart.marks()?;
     Ok(plot.rect(&picture))
 }
 

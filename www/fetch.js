@@ -1,18 +1,4 @@
-/** Files from where the user has them: a drop, an address. */
-
-/** The file of a drop, or null when what was dropped is none. */
-export function droppedFile(transfer) {
-  const item = [...transfer.items].find((each) => each.kind === 'file');
-  if (item?.webkitGetAsEntry?.()?.isDirectory) {
-    return null;
-  }
-  return transfer.files[0] ?? null;
-}
-
-/** Whether a drag carries files, as far as a browser says before the drop. */
-export function carriesFiles(transfer) {
-  return transfer !== null && [...transfer.types].includes('Files');
-}
+/** Files from an address. */
 
 /** The last part of an address, for people. */
 export function nameOf(url) {

@@ -1,0 +1,135 @@
+//! Every form that Python or PyTorch's C++ writer can give a snapshot is read as the same snapshot,
+//! and that snapshot says what the Python objects say.
+
+mod support;
+
+use oomscope::container::Container;
+use oomscope::snapshot::trace::Action;
+use oomscope::snapshot::{Snapshot, Wrapping};
+use oomscope::warning::WarningKind;
+use std::sync::OnceLock;
+use support::{Written, describe, difference, open, read};
+
+/// All layouts in all forms.
+fn all() -> &'static [Written] {
+    static WRITTEN: OnceLock<Vec<Written>> = OnceLock::new();
+    WRITTEN.get_or_init(|| support::written(&[]))
+}
+
+fn form(layout: &str, form: &str) -> &'static [u8] {
+    let file = all().iter().find(|file| file.layout == layout && file.form == form);
+    &file.unwrap_or_else(|| panic!("there is no {layout}/{form}")).bytes
+}
+
+fn container(word: &str) -> Container {
+    match word {
+        "pickle" => Container::Pickle,
+        "gzip" => Container::Gzip,
+        "xz" => Container::Xz,
+        "zip" => Container::Zip,
+        "html" => Container::Html,
+        "json" => Container::Json,
+        other => panic!("write_pickles.py names an unknown wrapping: {other}"),
+    }
+}
+
+/// Reads every form of every layout whose name passes, and compares it with what Python says.
+fn check(passes: impl Fn(&str) -> bool) {
+    let mut failed = Vec::new();
+    for file in all().iter().filter(|file| passes(&file.layout) && file.form != "expected") {
+        let expected = std::str::from_utf8(form(&file.layout, "expected")).unwrap();
+        let wrapping = Wrapping { container: container(&file.wrapping), protocol: file.protocol };
+        let problem = match read(file.bytes.as_slice()) {
+            Err(error) => Some(error.to_string()),
+            Ok(snapshot) if snapshot.wrapping != wrapping => {
+                Some(format!("{:?}, expected {wrapping:?}", snapshot.wrapping))
+            }
+            Ok(snapshot) => difference(&describe(&snapshot), expected),
+        };
+        failed.extend(problem.map(|problem| format!("{}/{}: {problem}\n", file.layout, file.form)));
+    }
+    assert!(failed.is_empty(), "{} files are read wrongly\n{}", failed.len(), failed.concat());
+}
+
+/// Names that are no Unicode have tests of their own.
+const ODD_TEXT: [&str; 2] = ["surrogates", "invalid_utf8"];
+
+#[test]
+fn every_form_of_every_layout_is_read_as_python_has_it() {
+    check(|layout| !ODD_TEXT.contains(&layout));
+}
+
+#[test]
+fn lone_surrogates_are_replaced_alike_in_every_form() {
+    check(|layout| layout == "surrogates");
+}
+
+#[test]
+fn names_that_are_no_utf8_are_replaced_where_they_are_not() {
+    check(|layout| layout == "invalid_utf8");
+}
+
+/// The C++ writer's form is another one, and not Python's by mistake.
+#[test]
+fn the_forms_differ_in_their_bytes() {
+    let (cpp, python) = (form("v2_12", "cpp"), form("v2_12", "p2"));
+    assert!(cpp.starts_with(b"\x80\x02}(X\x08\0\0\0segmentsq\0](}("));
+    assert!(python.starts_with(b"\x80\x02}q\0(X\x08\0\0\0segmentsq\x01]q\x02(}q\x03("));
+    assert!(form("v2_12", "p4").starts_with(b"\x80\x04\x95"));
+    assert!(form("v2_12", "p0").starts_with(b"(dp0\nVsegments\np1\n"));
+}
+
+#[test]
+fn what_follows_the_pickle_is_left_alone_with_a_warning() {
+    let first = form("v2_12", "p4");
+    let two = [first, form("v1_12", "p4")].concat();
+    let snapshot = read(two).unwrap();
+    let [warning] = snapshot.warnings.as_slice() else { panic!("{:?}", snapshot.warnings) };
+    assert_eq!(warning.kind, WarningKind::TrailingBytes);
+    assert_eq!(warning.first, format!("byte {}", first.len()));
+    assert_eq!(snapshot.segments.len(), 2);
+}
+
+/// A program took a snapshot with Python's writer and then one with the C++ writer.
+#[test]
+fn both_writers_tell_the_same_of_one_program() {
+    let (python, cpp) = (open("shape_cpp_pickled"), open("shape_cpp_pickled_cpp"));
+    assert!(cpp.entries.len() > python.entries.len());
+    let mut later = 0;
+    for index in 0..python.entries.len() {
+        let mut entry = python.entries.get(index).unwrap();
+        let mut same = cpp.entries.get(index + later).unwrap();
+        if same.action == Action::Snapshot && entry.action != Action::Snapshot {
+            later += 1;
+            same = cpp.entries.get(index + later).unwrap();
+        }
+        let lines = |snapshot: &Snapshot, stack| -> Vec<String> {
+            let frames = snapshot.stacks.frames_of(stack).iter();
+            frames.map(|frame| snapshot.stacks.line_of(*frame, &snapshot.texts)).collect()
+        };
+        assert_eq!(lines(&python, entry.stack), lines(&cpp, same.stack), "entry {index}");
+        assert_eq!(python.stream(&entry), cpp.stream(&same), "entry {index}");
+        // The clock is calibrated anew for each snapshot; ids count in each file's own order.
+        entry.time_us = None;
+        same = oomscope::snapshot::trace::Entry {
+            time_us: None,
+            stack: entry.stack,
+            stream: entry.stream,
+            ..same
+        };
+        assert_eq!(entry, same, "entry {index}");
+    }
+    assert_eq!(python.segments.len(), cpp.segments.len());
+    for (ours, theirs) in python.segments.iter().zip(&cpp.segments) {
+        assert_eq!(
+            (ours.address, ours.total_size, ours.stream, ours.is_small, ours.pool),
+            (theirs.address, theirs.total_size, theirs.stream, theirs.is_small, theirs.pool)
+        );
+        for (ours, theirs) in python.blocks_of(ours).iter().zip(cpp.blocks_of(theirs)) {
+            assert_eq!(
+                (ours.address, ours.size, ours.requested_size, ours.state),
+                (theirs.address, theirs.size, theirs.requested_size, theirs.state)
+            );
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/**
+ * Files dragged over an element and dropped on it. One that fills the page takes what is dropped
+ * anywhere; one among others takes only its own.
+ */
+
+/** Browsers tell of a drag at least this often, but not always of its end. */
+const DRAG_MS = 500;
+
+/**
+ * @param {HTMLElement} element
+ * @param {object} on
+ * @param {(dragging: boolean) => void} on.drag
+ * @param {(file: File) => void} on.file
+ * @param {(error: string) => void} on.refuse
+ * @param {AbortSignal} signal ends it
+ */
+export function listenToDrops(element, on, signal) {
+  let timer = 0;
+  const isOurs = (event) => carriesFiles(event.dataTransfer) && (fillsPage(element) || event.composedPath().includes(element));
+  const leave = () => on.drag(false);
+
+  const over = (event) => {
+    if (isOurs(event)) {
+      event.preventDefault();
+      event.dataTransfer.dropEffect = 'copy';
+      on.drag(true);
+      clearTimeout(timer);
+      timer = setTimeout(leave, DRAG_MS);
+    }
+  };
+  const drop = (event) => {
+    leave();
+    if (!isOurs(event)) {
+      return;
+    }
+    event.preventDefault();
+    const file = droppedFile(event.dataTransfer);
+    if (file === null) {
+      on.refuse('That was a folder; drop the snapshot file that is inside it.');
+    } else {
+      on.file(file);
+    }
+  };
+  window.addEventListener('dragenter', over, { signal });
+  window.addEventListener('dragover', over, { signal });
+  window.addEventListener('drop', drop, { signal });
+}
+
+function fillsPage(element) {
+  const { width, height } = element.getBoundingClientRect();
+  return width >= 0.9 * innerWidth && height >= 0.9 * innerHeight;
+}
+
+/** As far as a browser says before the drop. */
+function carriesFiles(transfer) {
+  return transfer !== null && [...transfer.types].includes('Files');
+}
+
+/** The first file, or null when it is none. */
+function droppedFile(transfer) {
+  const item = [...transfer.items].find((each) => each.kind === 'file');
+  if (item?.webkitGetAsEntry?.()?.isDirectory) {
+    return null;
+  }
+  return transfer.files[0] ?? null;
+}
