@@ -228,7 +228,11 @@ fn the_peaks_are_those_of_the_allocators_own_counters() {
         assert_eq!(highest(&columns.reserved), peak("reserved"), "{fixture}: reserved");
         // The allocator takes a request off its books when the block is free again, not when the
         // program lets go of it.
-        assert_eq!(requested_of_active(&device.timeline), peak("requested"), "{fixture}: requested");
+        assert_eq!(
+            requested_of_active(&device.timeline),
+            peak("requested"),
+            "{fixture}: requested"
+        );
         assert!(highest(&columns.requested) <= peak("requested"), "{fixture}: requested");
         compared += 1;
     });
@@ -239,8 +243,7 @@ fn the_peaks_are_those_of_the_allocators_own_counters() {
 fn requested_of_active(timeline: &Timeline) -> u64 {
     let (mut requested, mut highest) = (timeline.start.requested, 0);
     for entry in 0..timeline.entries() {
-        let Some(allocation) =
-            timeline.allocation_of(entry).and_then(|id| timeline.allocation(id))
+        let Some(allocation) = timeline.allocation_of(entry).and_then(|id| timeline.allocation(id))
         else {
             continue;
         };

@@ -5,37 +5,25 @@
  * state, worker and painter are its own, so a page may hold several. It grows with what it shows
  * unless it is given a height; then it scrolls.
  */
-import { initSync, Painter, palette, recordCode } from '#wasm';
-import { Client, RequestError } from './client.js';
+import { Painter, palette, recordCode } from '#wasm';
 import { listenToDrops } from './drops.js';
-import { fetchBlob, nameOf } from './fetch.js';
+import { instanceReady } from './instance.js';
 import { Latest } from './latest.js';
-import { compiledModule } from './platform.js';
+import { Opening } from './opening.js';
 import { entriesOf, freshDevice, freshReport, Store } from './state.js';
-import css from './style.css';
+import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import { fill, h, setVars } from './views/dom.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
+import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
+import start from './views/start.css';
 import { startView } from './views/start.js';
-
-/** The page's instance of the module, for all elements; it holds no state of theirs. */
-let instance = null;
-
-async function ready() {
-  instance ??= compiledModule().then((module) => initSync({ module }));
-  try {
-    await instance;
-  } catch (error) {
-    instance = null;
-    throw error;
-  }
-}
-
-/** Kinds of failure that are no fault of the file. */
-const OURS = new Set(['Cancelled', 'Crashed', 'Unavailable', 'Internal']);
+import tables from './views/tables.css';
+import timeline from './views/timeline.css';
+import verdict from './views/verdict.css';
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
@@ -44,16 +32,17 @@ class OomScope extends HTMLElement {
   #painter = null;
   /** The client whose worker has the report's file open. */
   #open = null;
-  /** The client for the next file, started early; while loading, the one at work. */
-  #next = null;
-  /** Ends the loading under way. */
-  #loading = null;
   /** Ends all listening outside of the element. */
   #connected = null;
   /** Ends the listening of the report shown. */
   #shown = null;
   #columns = 0;
 
+  #opening = new Opening({
+    progress: (loading) => this.#store.set({ phase: 'loading', error: null, loading }),
+    opened: (client, report) => this.#opened(client, report),
+    failed: (error) => this.#back(error),
+  });
   #timeline = new Latest(
     (wanted) => this.#open.request('timeline', wanted),
     (value, wanted) => this.#showTimeline(value, wanted),
@@ -71,7 +60,7 @@ class OomScope extends HTMLElement {
   #content = h('div', { class: 'content' });
   #app = h('div', { class: 'app' });
   #header = headerView({ browse: () => this.#input.click(), toggleTheme: () => this.#toggleTheme() });
-  #start = startView({ browse: () => this.#input.click(), sample: () => this.#openUrl(this.getAttribute('sample')) });
+  #start = startView({ browse: () => this.#input.click(), sample: () => this.#opening.url(this.getAttribute('sample')) });
   #wait = null;
   #report = null;
 
@@ -79,7 +68,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
+    sheet.replaceSync([base, start, verdict, timeline, tables, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
     this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -92,29 +81,27 @@ class OomScope extends HTMLElement {
     const { signal } = this.#connected;
     const drops = {
       drag: (dragging) => this.#showDrag(dragging),
-      file: (file) => this.#openFile(file, file.name),
+      file: (file) => this.#opening.file(file, file.name),
       refuse: (error) => this.#store.set({ error }),
     };
     listenToDrops(this, drops, signal);
     const stop = onSystemTheme(() => this.#setTheme());
     signal.addEventListener('abort', stop);
-    this.#next ??= new Client();
+    this.#opening.warm();
     this.#setTheme();
     const { state } = this.#store;
     this.#update(state, new Set(Object.keys(state)));
     this.#prepare();
     // A report whose worker ended when the element left the page comes from its file again.
     if (this.hasAttribute('src')) {
-      this.#openUrl(this.getAttribute('src'));
+      this.#opening.url(this.getAttribute('src'));
     }
   }
 
   disconnectedCallback() {
     this.#connected.abort();
-    this.#loading?.abort();
+    this.#opening.close();
     this.#close();
-    this.#next?.close();
-    this.#next = null;
     this.#store.set({ phase: 'start', loading: null, error: null, ...freshReport(null) });
   }
 
@@ -124,104 +111,48 @@ class OomScope extends HTMLElement {
     } else if (name === 'theme') {
       this.#setTheme();
     } else if (this.isConnected && this.#connected !== null && value !== null) {
-      this.#openUrl(value);
+      this.#opening.url(value);
     }
   }
 
-  /** The module is needed for the first number and the first colour; files ask for it again. */
   async #prepare() {
     try {
-      await ready();
+      await instanceReady();
     } catch {
+      // The first file asks again, and tells.
       return;
     }
-    this.#painter ??= new Painter();
-    this.#store.set({ recordCode: recordCode() });
-    this.#colour(this.#store.state.theme);
+    this.#preparePainter();
+  }
+
+  #preparePainter() {
+    if (this.#painter === null) {
+      this.#painter = new Painter();
+      this.#store.set({ recordCode: recordCode() });
+      this.#colour(this.#store.state.theme);
+    }
   }
 
   // Opening
 
   #chosen() {
     const file = this.#input.files[0];
+    // The same file may be chosen again.
     this.#input.value = '';
     if (file) {
-      this.#openFile(file, file.name);
+      this.#opening.file(file, file.name);
     }
   }
 
-  #openFile(blob, name) {
-    return this.#load(name, 'reading', blob.size, async () => blob);
+  #opened(client, report) {
+    this.#preparePainter();
+    this.#close();
+    this.#open = client;
+    this.#store.set({ phase: 'report', loading: null, ...freshReport(report) });
+    this.#spoken.textContent = report.diagnosis.headline;
   }
 
-  #openUrl(url) {
-    const name = nameOf(url);
-    return this.#load(name, 'fetching', null, async (signal, onProgress) => {
-      try {
-        return await fetchBlob(url, signal, onProgress);
-      } catch (error) {
-        if (signal.aborted) {
-          throw error;
-        }
-        throw new Error(`${name} could not be fetched: ${error.message}.`);
-      }
-    });
-  }
-
-  /** Whatever was open stays until the new file is. */
-  async #load(name, verb, total, blobOf) {
-    this.#loading?.abort();
-    const loading = new AbortController();
-    const { signal } = loading;
-    this.#loading = loading;
-    const client = this.#next ?? new Client();
-    this.#next = client;
-    signal.addEventListener('abort', () => {
-      // A busy worker hears nothing: it is ended, and the next file gets another.
-      client.close();
-      this.#next = null;
-    });
-    const progress = (doing) => (done, of) => {
-      if (!signal.aborted) {
-        this.#store.set({ loading: { name, verb: doing, done, total: of } });
-      }
-    };
-    try {
-      this.#store.set({ phase: 'loading', error: null, loading: { name, verb: 'starting', done: 0, total: null } });
-      await ready().catch(async (error) => {
-        // The client says it in a sentence.
-        await client.request('version');
-        throw error;
-      });
-      signal.throwIfAborted();
-      this.#store.set({ loading: { name, verb, done: 0, total } });
-      const blob = await blobOf(signal, progress('fetching'));
-      progress('reading')(0, blob.size);
-      const report = await client.request('open', { blob, name }, progress('reading'));
-      signal.throwIfAborted();
-      await this.#prepare();
-      this.#close();
-      this.#open = client;
-      this.#next = null;
-      this.#store.set({ phase: 'report', loading: null, ...freshReport(report) });
-      this.#spoken.textContent = report.diagnosis.headline;
-    } catch (error) {
-      if (signal.aborted) {
-        return;
-      }
-      client.close();
-      this.#next = null;
-      this.#back(toldOf(error, name));
-    }
-    this.#loading = null;
-  }
-
-  #cancel() {
-    this.#loading?.abort();
-    this.#loading = null;
-    this.#back(null);
-  }
-
+  /** Back to what was there before: no file takes the place of one that could not be opened. */
   #back(error) {
     const phase = this.#store.state.report === null ? 'start' : 'report';
     this.#store.set({ phase, loading: null, error });
@@ -340,7 +271,7 @@ class OomScope extends HTMLElement {
       this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
       this.#report?.update(state, new Set(Object.keys(state)));
     }
-    this.#wait = state.phase === 'loading' ? loadingView({ cancel: () => this.#cancel() }) : null;
+    this.#wait = state.phase === 'loading' ? loadingView({ cancel: () => this.#opening.cancel() }) : null;
     this.#wait?.update(state, new Set(Object.keys(state)));
     const view = { start: this.#start, loading: this.#wait, report: this.#report }[state.phase];
     const focused = this.matches(':focus-within');
@@ -387,12 +318,6 @@ class OomScope extends HTMLElement {
       setVars(this.#app, Object.fromEntries(colours));
     }
   }
-}
-
-/** What the reader says of a file does not name it. */
-function toldOf(error, name) {
-  const isOfFile = error instanceof RequestError && !OURS.has(error.kind);
-  return isOfFile ? `${name}: ${error.message}` : error.message;
 }
 
 if (!customElements.get('oom-scope')) {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// Says why the GPU ran out of memory, from a PyTorch CUDA memory snapshot.
 #[derive(Parser)]
-#[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(version = version(), args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -37,6 +37,13 @@ struct ReportArguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+fn version() -> String {
+    match oomscope::COMMIT {
+        Some(commit) => format!("{} ({commit})", oomscope::VERSION),
+        None => oomscope::VERSION.to_owned(),
+    }
 }
 
 fn main() -> ExitCode {

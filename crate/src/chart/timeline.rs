@@ -128,7 +128,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
 
     fn entry_axis(&self) -> Drawn<(), DB> {
         let width_css_px = f64::from(self.plot.right - self.plot.left) / self.pen.picture.ratio;
-        let most = (width_css_px / 95.0).clamp(2.0, 12.0) as usize;
+        let most = (width_css_px / 75.0).clamp(2.0, 12.0) as usize;
         let y = self.plot.bottom + self.px(14.0);
         let (tick, thickness) = (self.px(4.0), self.px(1.0));
         for entry in EntryScale::new(self.options.window).ticks(most) {

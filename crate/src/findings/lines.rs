@@ -61,7 +61,6 @@ pub fn lines_at(
         let category = classes.get(id.0 as usize).map_or(Category::Unknown, |class| class.category);
         sum.categories[category.place()] += allocation.size;
     }
-    #[expect(clippy::iter_over_hash_type, reason = "sorted right after")]
     let mut stacks: Vec<((StackId, bool), Sum)> = by_stack.into_iter().collect();
     stacks.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then(a.0.cmp(&b.0)));
     let mut lines: Vec<(Line, [u64; 10])> = Vec::new();

@@ -32,26 +32,25 @@ pub(super) fn refine(timeline: &Timeline, classes: &mut [Class]) {
             .map(requested),
     );
     let mut unmatched = weights.clone();
-    for place in 0..classes.len() {
-        let size = requested(place);
-        match classes[place].because {
+    let is_known = |size: &u64| weights.contains_key(size) || dropped.contains_key(size);
+    let knows_sizes = !weights.is_empty() || !dropped.is_empty();
+    for (allocation, class) in timeline.allocations.iter().zip(classes.iter_mut()) {
+        let size = allocation.requested;
+        match class.because {
             // Without a stack, what outlives backward is a gradient only if some weight has its size.
             Because::OutlivesBackward
-                if !timeline.allocations[place].has_stack()
-                    && !(weights.is_empty() && dropped.is_empty()) =>
+                if knows_sizes && !allocation.has_stack() && !is_known(&size) =>
             {
-                if !weights.contains_key(&size) && !dropped.contains_key(&size) {
-                    classes[place].category = if WORKSPACES.contains(&size) {
-                        Category::Workspaces
-                    } else {
-                        Category::Temporaries
-                    };
-                }
+                class.category = if WORKSPACES.contains(&size) {
+                    Category::Workspaces
+                } else {
+                    Category::Temporaries
+                };
             }
             // Alive where backward was cut: a gradient while a weight of this size has none yet.
             Because::CutBackward if !weights.is_empty() => match unmatched.get_mut(&size) {
                 Some(left) if *left > 0 => *left -= 1,
-                _ => classes[place].category = Category::Temporaries,
+                _ => class.category = Category::Temporaries,
             },
             _ => {}
         }
@@ -117,7 +116,6 @@ fn gradients_at_fullest(timeline: &Timeline, classes: &[Class]) -> Counts {
 
 /// The median over the heaviest sizes of how often each gradient's size occurs, less the weight.
 fn states_per_weight(blocks: &Counts, gradients: &Counts) -> u64 {
-    #[expect(clippy::iter_over_hash_type, reason = "sorted right after")]
     let mut sizes: Vec<(u64, u64)> =
         gradients.iter().map(|(size, count)| (size.saturating_mul(*count), *size)).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));

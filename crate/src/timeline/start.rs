@@ -164,7 +164,6 @@ fn first_seen(entries: impl Iterator<Item = Entry>) -> FxHashMap<u64, Seen> {
 }
 
 fn sorted(seen: &FxHashMap<u64, Seen>) -> Vec<(u64, Seen)> {
-    #[expect(clippy::iter_over_hash_type, reason = "sorted right after")]
     let mut all: Vec<(u64, Seen)> = seen.iter().map(|(address, how)| (*address, *how)).collect();
     all.sort_unstable_by_key(|(address, _)| *address);
     all
@@ -208,10 +207,10 @@ fn ranges_before(
                     Range { size: entry.size, kind: kind_of(snapshot, &entry) },
                 );
             }
-            Action::SegmentAlloc | Action::SegmentMap => {
-                if !cut(&mut ranges, entry.address, entry.size) {
-                    warnings.add(WarningKind::SegmentContradiction, place);
-                }
+            Action::SegmentAlloc | Action::SegmentMap
+                if !cut(&mut ranges, entry.address, entry.size) =>
+            {
+                warnings.add(WarningKind::SegmentContradiction, place);
             }
             _ => {}
         }

@@ -1,0 +1,167 @@
+//! The program: its exit codes, what it prints where, and that its two spellings are one.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use support::{path_of, tests};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_oomscope")).args(arguments).output().unwrap()
+}
+
+fn fixture(name: &str) -> String {
+    path_of(name).to_str().unwrap().to_owned()
+}
+
+fn hostile(name: &str) -> String {
+    let path = tests().join("hostile").join(name);
+    assert!(path.exists(), "{}", path.display());
+    path.to_str().unwrap().to_owned()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[track_caller]
+fn succeeds(arguments: &[&str]) -> Output {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    output
+}
+
+/// Exits with 1, prints nothing, and says what is wrong with `file` in one sentence.
+#[track_caller]
+fn fails(arguments: &[&str], file: &str) -> String {
+    let output = run(arguments);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), ""), "{}", stderr(&output));
+    let line = stderr(&output).strip_suffix('\n').expect("a line");
+    let sentence = line.strip_prefix(&format!("oomscope: {file}: ")).expect(line);
+    assert!(!sentence.contains('\n') && sentence.ends_with('.'), "{sentence}");
+    // What is wrong; then what to do.
+    assert!(sentence.contains("; "), "{sentence}");
+    sentence.to_owned()
+}
+
+#[track_caller]
+fn is_wrong_usage(arguments: &[&str]) {
+    let output = run(arguments);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{arguments:?}");
+    assert!(!stderr(&output).is_empty(), "{arguments:?}");
+}
+
+#[test]
+fn the_word_report_may_be_left_out() {
+    let file = fixture("activation_naive_attention");
+    let long = succeeds(&["report", &file]);
+    assert!(!long.stdout.is_empty());
+    assert_eq!(stdout(&succeeds(&[&file])), stdout(&long));
+    let json = succeeds(&["report", &file, "--json"]);
+    assert_eq!(stdout(&succeeds(&[&file, "--json"])), stdout(&json));
+    assert_eq!(stdout(&succeeds(&["--json", &file])), stdout(&json));
+}
+
+#[test]
+fn json_is_printed_on_request() {
+    for name in ["shape_never_recorded", "shape_two_gpus_one_process", "weights_too_big_to_load"] {
+        let output = succeeds(&["report", &fixture(name), "--json"]);
+        let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+        assert_eq!(report["oomscope"], 1);
+        assert_eq!(report["file"]["name"], format!("{name}.pickle.xz"));
+        assert_eq!(report["file"]["container"], "xz");
+        assert!(stdout(&output).ends_with("}\n"));
+    }
+}
+
+#[test]
+fn a_device_may_be_chosen() {
+    let file = fixture("shape_two_gpus_one_process");
+    for device in ["0", "1"] {
+        let output = succeeds(&["report", &file, "--device", device, "--json"]);
+        let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+        assert_eq!(report["diagnosis"]["device"].to_string(), device);
+    }
+    let sentence = fails(&["report", &file, "--device", "7"], &file);
+    assert!(sentence.contains("device 7"), "{sentence}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_in_one_sentence() {
+    let missing = tests().join("no_such.pickle").to_str().unwrap().to_owned();
+    for arguments in
+        [vec![missing.as_str()], vec!["report", &missing], vec!["report", &missing, "--json"]]
+    {
+        let sentence = fails(&arguments, &missing);
+        assert!(sentence.contains("cannot be read"), "{sentence}");
+    }
+    let folder = tests().to_str().unwrap().to_owned();
+    let sentence = fails(&[&folder], &folder);
+    assert!(sentence.contains("folder"), "{sentence}");
+}
+
+#[test]
+fn a_file_that_is_no_snapshot_is_told_in_one_sentence() {
+    for (name, word) in [
+        ("cut.pickle", "ends in the middle"),
+        ("state_dict.pickle", "collections.OrderedDict"),
+        ("error.txt", "text of an error"),
+    ] {
+        let file = hostile(name);
+        for arguments in [vec![file.as_str()], vec!["report", &file, "--json"]] {
+            let sentence = fails(&arguments, &file);
+            assert!(sentence.contains(word), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_apart() {
+    let file = fixture("shape_never_recorded");
+    is_wrong_usage(&[]);
+    is_wrong_usage(&["report"]);
+    is_wrong_usage(&["--json"]);
+    is_wrong_usage(&["report", &file, "--frobnicate"]);
+    is_wrong_usage(&["report", &file, &file]);
+    is_wrong_usage(&["report", &file, "--device", "first"]);
+    is_wrong_usage(&["report", &file, "--device", "-1"]);
+}
+
+#[test]
+fn it_tells_its_version_and_its_use() {
+    let version = succeeds(&["--version"]);
+    assert_eq!(stdout(&version), format!("oomscope {}\n", oomscope::VERSION));
+    let help = succeeds(&["--help"]);
+    assert!(stdout(&help).contains("report"), "{}", stdout(&help));
+    assert!(stdout(&succeeds(&["report", "--help"])).contains("--device"));
+}
+
+/// `oomscope FILE | head` is no failure.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    use std::process::Stdio;
+    let mut program = Command::new(env!("CARGO_BIN_EXE_oomscope"))
+        .args(["report", &fixture("shape_late_start"), "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(program.stdout.take());
+    let output = program.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
+
+#[test]
+fn the_name_is_shown_without_its_folder() {
+    let file = fixture("shape_never_recorded");
+    let report: Value = serde_json::from_str(stdout(&succeeds(&[&file, "--json"]))).unwrap();
+    let name = Path::new(&file).file_name().unwrap().to_str().unwrap();
+    assert_eq!(report["file"]["name"], name);
+    assert_eq!(report["file"]["bytes"], Path::new(&file).metadata().unwrap().len());
+}
