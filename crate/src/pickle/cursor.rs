@@ -4,37 +4,44 @@
 /// needs, and leaves the place where it was.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    rest: &'a [u8],
+    whole: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Cursor { bytes, at: 0 }
+        Cursor { rest: bytes, whole: bytes.len() }
     }
 
     pub(super) fn at(&self) -> usize {
-        self.at
+        self.whole.saturating_sub(self.rest.len())
     }
 
+    #[inline]
     pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let end = self.at.checked_add(count)?;
-        let taken = self.bytes.get(self.at..end)?;
-        self.at = end;
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
         Some(taken)
     }
 
+    #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let end = self.at.checked_add(N)?;
-        let taken = self.bytes.get(self.at..end)?.try_into().ok()?;
-        self.at = end;
-        Some(taken)
+        let (taken, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*taken)
     }
 
+    /// The next eight bytes, without passing them.
+    #[inline]
+    pub(super) fn ahead(&self) -> Option<[u8; 8]> {
+        self.rest.first_chunk().copied()
+    }
+
+    #[inline]
     pub(super) fn u8(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at = self.at.wrapping_add(1);
-        Some(byte)
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
     }
 
     pub(super) fn u16(&mut self) -> Option<u16> {
@@ -51,15 +58,18 @@ impl<'a> Cursor<'a> {
 
     /// The bytes up to the next line feed, which is passed and left out.
     pub(super) fn line(&mut self) -> Option<&'a [u8]> {
-        let rest = self.bytes.get(self.at..)?;
-        let length = rest.iter().position(|&byte| byte == b'\n')?;
-        let line = rest.get(..length)?;
-        self.at = self.at.checked_add(length)?.checked_add(1)?;
+        let length = self.rest.iter().position(|&byte| byte == b'\n')?;
+        let line = self.take(length)?;
+        self.u8()?;
         Some(line)
     }
 
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(super) fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
+        self.rest.len()
     }
 }
 

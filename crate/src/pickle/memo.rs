@@ -40,8 +40,9 @@ impl Memo {
         self.puts
     }
 
-    /// Stores `value` under `number`.
-    pub(super) fn put(&mut self, number: u32, value: Value) -> Result<()> {
+    /// Stores `value` under `number`, and answers whether the number certainly stood for nothing
+    /// before.
+    pub(super) fn put(&mut self, number: u32, value: &Value) -> Result<bool> {
         if self.puts >= limits::HANDLES {
             return Err(Error::new(
                 ErrorKind::Limit,
@@ -51,9 +52,11 @@ impl Memo {
         self.puts = self.puts.saturating_add(1);
         let handle = self.handle(value);
         let place = number as usize;
+        let mut was_absent = true;
         if place == self.dense.len() {
             self.dense.push(handle);
         } else if let Some(old) = self.dense.get_mut(place) {
+            was_absent = old.0 == Handle::ABSENT.0;
             *old = handle;
         } else if number < self.puts.saturating_mul(2) {
             self.dense.resize(place, Handle::ABSENT);
@@ -61,12 +64,12 @@ impl Memo {
         } else {
             self.sparse.insert(number, handle);
         }
-        Ok(())
+        Ok(was_absent && self.sparse.is_empty())
     }
 
     /// Replaces the value under `number`, if it is still the open container `slot`.
     pub(super) fn replace_open(&mut self, number: u32, slot: SlotId, value: Value) {
-        let handle = self.handle(value);
+        let handle = self.handle(&value);
         let old = match self.dense.get_mut(number as usize) {
             Some(old) => Some(old),
             None => self.sparse.get_mut(&number),
@@ -78,8 +81,23 @@ impl Memo {
         }
     }
 
-    /// The value under `number`.
+    /// The value under `number` if it is of the two kinds that a file is made of, a text or a
+    /// record.
     #[inline]
+    pub(super) fn get_final(&self, number: u32) -> Option<Value> {
+        let handle = self.dense.get(number as usize)?;
+        let index = handle.0 & limits::HANDLES;
+        match handle.0 >> 28 {
+            TEXT => Some(Value::Text(TextId(index))),
+            #[expect(clippy::cast_possible_truncation, reason = "the kind has four bits")]
+            kind @ RECORD.. => {
+                Some(Value::Record(Record { kind: kind.wrapping_sub(RECORD) as u8, index }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value under `number`.
     pub(super) fn get(&self, number: u32) -> Option<Value> {
         let handle = match self.dense.get(number as usize) {
             Some(handle) if handle.0 >> 28 != ABSENT => *handle,
@@ -96,8 +114,8 @@ impl Memo {
         }
     }
 
-    fn handle(&mut self, value: Value) -> Handle {
-        match value {
+    fn handle(&mut self, value: &Value) -> Handle {
+        match *value {
             Value::Text(TextId(index)) => Handle::new(TEXT, index),
             Value::Open(SlotId(index)) => Handle::new(OPEN, index),
             Value::Record(Record { kind, index }) => {
@@ -123,8 +141,8 @@ mod tests {
     #[test]
     fn a_far_number_is_stored_without_a_table_up_to_it() {
         let mut memo = Memo::default();
-        memo.put(u32::MAX, Value::Text(TextId(7))).unwrap();
-        memo.put(0, Value::Int(5)).unwrap();
+        memo.put(u32::MAX, &Value::Text(TextId(7))).unwrap();
+        memo.put(0, &Value::Int(5)).unwrap();
         assert_eq!(memo.get(u32::MAX), Some(Value::Text(TextId(7))));
         assert_eq!(memo.get(0), Some(Value::Int(5)));
         assert_eq!(memo.get(1), None);

@@ -15,12 +15,17 @@
     clippy::unwrap_used
 )]
 
+mod complete;
 mod cursor;
+mod here;
 mod machine;
 mod memo;
+mod number;
 mod opcode;
 mod place;
+mod rare;
 mod refusal;
+mod repeats;
 mod slots;
 
 pub use machine::Machine;
@@ -109,6 +114,10 @@ pub trait Lower {
     /// # Errors
     /// Any kind; the machine adds the place.
     fn list(&mut self, items: Items<'_>, place: &dyn Place) -> Result<Value>;
+
+    /// Whether a list of the same items would become `value` again and leave nothing else behind,
+    /// so that it need not be handed over.
+    fn is_repeatable(&self, value: Value) -> bool;
 
     /// The text behind an id, for messages.
     fn text_of(&self, id: TextId) -> std::borrow::Cow<'_, str>;

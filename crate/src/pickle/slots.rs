@@ -37,6 +37,10 @@ impl Slot {
         }
     }
 
+    pub(super) fn is_empty_list(&self) -> bool {
+        self.content == Content::List && self.closed.is_none() && self.len() == 0
+    }
+
     pub(super) fn items(&self) -> Items<'_> {
         match self.run {
             Some((first, len)) => Items::Run { first, len },

@@ -432,7 +432,7 @@ impl Decoder {
 
 impl Lower for Decoder {
     fn text(&mut self, bytes: &[u8]) -> Result<TextId> {
-        self.texts.intern(&String::from_utf8_lossy(bytes))
+        self.texts.intern_bytes(bytes)
     }
 
     fn tuple(&mut self, items: &[Value]) -> Value {
@@ -506,6 +506,10 @@ impl Lower for Decoder {
         record(LIST, self.lists.len().saturating_sub(1), "lists")
     }
 
+    fn is_repeatable(&self, value: Value) -> bool {
+        matches!(value, Value::Record(Record { kind: STACK, .. }))
+    }
+
     fn text_of(&self, id: TextId) -> Cow<'_, str> {
         Cow::Borrowed(self.texts.get(id))
     }
@@ -531,10 +535,7 @@ impl Decoder {
 }
 
 fn pairs_of(pairs: &[Value]) -> impl Iterator<Item = (Value, Value)> + '_ {
-    pairs.chunks_exact(2).filter_map(|pair| match pair {
-        [key, value] => Some((*key, *value)),
-        _ => None,
-    })
+    pairs.as_chunks::<2>().0.iter().map(|[key, value]| (*key, *value))
 }
 
 /// A text that says something: neither empty nor the writer's word for nothing.

@@ -3,15 +3,15 @@
 use super::decode::Decoder;
 use super::{Snapshot, Wrapping, assemble, json};
 use crate::container::{self, Content};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::pickle::{Machine, Value};
 use crate::warning::WarningKind;
 use std::io::Read;
 
 pub use crate::container::Source;
 
-/// Bytes asked for at a time.
-const CHUNK: usize = 1 << 20;
+/// Bytes in hand at a time: few enough to stay in a processor's cache.
+const CHUNK: usize = 1 << 18;
 
 /// What `torch.save` wrote before PyTorch 1.6: a magic number, a version and the writer's byte
 /// order come first, each a pickle of its own.
@@ -48,14 +48,14 @@ pub fn read(source: impl Source + 'static) -> Result<Snapshot> {
 }
 
 fn unpickle(mut reader: Box<dyn Read>, decoder: Decoder) -> Result<(Decoder, Value, u8)> {
-    let mut buffer: Vec<u8> = Vec::new();
-    let mut ended = fill(&mut reader, &mut buffer)?;
-    let mut skip = if buffer.starts_with(LEGACY_SAVE) { LEGACY_PREAMBLE } else { 0 };
+    let mut window = Window::new();
+    let mut ended = window.fill(&mut reader)?;
+    let mut skip = if window.bytes().starts_with(LEGACY_SAVE) { LEGACY_PREAMBLE } else { 0 };
     let is_sole = skip == 0;
     let mut machine = Machine::new(decoder, 0);
     loop {
-        let done = machine.feed(&buffer)?;
-        buffer.drain(..done.min(buffer.len()));
+        let done = machine.feed(window.bytes())?;
+        window.pass(done);
         match machine.result() {
             Some(_) if skip > 0 => {
                 skip = skip.saturating_sub(1);
@@ -67,33 +67,52 @@ fn unpickle(mut reader: Box<dyn Read>, decoder: Decoder) -> Result<(Decoder, Val
                 let protocol = machine.protocol().unwrap_or(0);
                 let mut decoder = machine.lower;
                 // The page that PyTorch writes pads its pickle with zero bytes.
-                if is_sole && buffer.iter().any(|byte| *byte != 0) {
+                if is_sole && window.bytes().iter().any(|byte| *byte != 0) {
                     decoder.warnings.add(WarningKind::TrailingBytes, || format!("byte {offset}"));
                 }
                 return Ok((decoder, value, protocol));
             }
             None if ended => return Err(machine.cut()),
-            None => ended = fill(&mut reader, &mut buffer)?,
+            None => ended = window.fill(&mut reader)?,
         }
     }
 }
 
-/// Appends up to a chunk; answers whether the end was met.
-fn fill(reader: &mut dyn Read, buffer: &mut Vec<u8>) -> Result<bool> {
-    let before = buffer.len();
-    let read =
-        reader.take(CHUNK as u64).read_to_end(buffer).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                Error::new(ErrorKind::Truncated, "the packed file ends in the middle")
+/// The bytes that were read and are not done with, at the head of a buffer that is used again.
+struct Window {
+    buffer: Vec<u8>,
+    filled: usize,
+}
+
+impl Window {
+    fn new() -> Self {
+        Window { buffer: vec![0; CHUNK], filled: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.filled).unwrap_or_default()
+    }
+
+    /// Drops the first `count` bytes.
+    fn pass(&mut self, count: usize) {
+        let count = count.min(self.filled);
+        self.buffer.copy_within(count..self.filled, 0);
+        self.filled = self.filled.saturating_sub(count);
+    }
+
+    /// Reads until the buffer is full, which grows if it was; answers whether the end was met.
+    fn fill(&mut self, reader: &mut dyn Read) -> Result<bool> {
+        if self.filled == self.buffer.len() {
+            self.buffer.resize(self.filled.saturating_mul(2), 0);
+        }
+        while let Some(room @ [_, ..]) = self.buffer.get_mut(self.filled..) {
+            match reader.read(room) {
+                Ok(0) => return Ok(true),
+                Ok(read) => self.filled = self.filled.saturating_add(read),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(container::undecodable(error)),
             }
-            _ => match error.downcast::<Error>() {
-                Ok(ours) => ours,
-                Err(error) => Error::new(
-                    ErrorKind::Container,
-                    format!("the file cannot be unpacked: {error}"),
-                ),
-            },
-        })?;
-    debug_assert_eq!(buffer.len(), before.saturating_add(read));
-    Ok(read < CHUNK)
+        }
+        Ok(false)
+    }
 }

@@ -139,8 +139,23 @@ fn slice<'a>(flat: &'a [FrameId], ends: &[usize], id: u32) -> &'a [FrameId] {
     flat.get(begin..end).unwrap_or_default()
 }
 
+/// Hashes four frames at a time, in two chains that a processor follows at once.
 fn hash_of(frames: &[FrameId]) -> u64 {
-    FxBuildHasher.hash_one(frames)
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    let pair = |first: FrameId, second: FrameId| (u64::from(first.0) << 32) | u64::from(second.0);
+    let (fours, rest) = frames.as_chunks::<4>();
+    let (mut one, mut other) = (frames.len() as u64, 0);
+    for &[a, b, c, d] in fours {
+        one = step(one, pair(a, b));
+        other = step(other, pair(c, d));
+    }
+    for frame in rest {
+        one = step(one, u64::from(frame.0));
+    }
+    let hash = step(one, other);
+    // The table takes its place from the low bits, which multiplying leaves the poorest.
+    hash ^ (hash >> 32)
 }
 
 fn next_id(len: usize, what: &str) -> Result<u32> {

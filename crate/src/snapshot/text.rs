@@ -15,6 +15,8 @@ pub struct Texts {
     /// Where each text ends in `data`; it starts where the one before ends.
     ends: Vec<usize>,
     ids: HashTable<u32>,
+    /// The text met last of each length. Writers make the `"N/A"` or `""` of every entry anew.
+    recent: [Option<u32>; 8],
 }
 
 impl Texts {
@@ -43,6 +45,23 @@ impl Texts {
         self.ids.find(hash, |id| self.at(*id) == text).map(|id| TextId(*id))
     }
 
+    /// The id of `bytes` as text, which is added if new.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] past [`limits::HANDLES`] texts.
+    pub(super) fn intern_bytes(&mut self, bytes: &[u8]) -> Result<TextId> {
+        if let Some(Some(id)) = self.recent.get(bytes.len())
+            && self.at(*id).as_bytes() == bytes
+        {
+            return Ok(TextId(*id));
+        }
+        let id = self.intern(&String::from_utf8_lossy(bytes))?;
+        if let Some(recent) = self.recent.get_mut(bytes.len()) {
+            *recent = Some(id.0);
+        }
+        Ok(id)
+    }
+
     /// The id of `text`, which is added if new.
     ///
     /// # Errors
@@ -61,7 +80,7 @@ impl Texts {
         })?;
         self.data.push_str(text);
         self.ends.push(self.data.len());
-        let Texts { data, ends, ids } = self;
+        let Texts { data, ends, ids, .. } = self;
         ids.insert_unique(hash, id, |other| FxBuildHasher.hash_one(slice(data, ends, *other)));
         Ok(TextId(id))
     }

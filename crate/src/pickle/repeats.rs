@@ -1,0 +1,173 @@
+//! Lists that are written again and again.
+//!
+//! A recording holds millions of stacks and a few hundred distinct ones. Each time it spells one
+//! out, as a run of BINGET and LONG_BINGET between MARK and APPENDS. Equal bytes ask for equal
+//! objects as long as no number of the memo is given twice, so a spelling that is known need not be
+//! followed again.
+
+use super::complete::BATCH;
+use super::cursor::Cursor;
+use super::machine::Machine;
+use super::{Lower, SlotId, Value, opcode as op};
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher as _;
+
+/// Bytes of spellings that are kept; no more are learned then.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// What is known of lists by their spelling.
+#[derive(Default)]
+pub(super) struct Repeats {
+    spellings: Vec<u8>,
+    lists: Vec<Known>,
+    ids: HashTable<u32>,
+    /// A list under construction whose spelling, at the end of `spellings`, is new.
+    pending: Option<Pending>,
+    is_over: bool,
+}
+
+struct Known {
+    begin: usize,
+    end: usize,
+    value: Value,
+}
+
+#[derive(Clone, Copy)]
+struct Pending {
+    slot: SlotId,
+    begin: usize,
+}
+
+impl Repeats {
+    /// From now on numbers of the memo change their meaning.
+    #[cold]
+    pub(super) fn end(&mut self) {
+        *self = Repeats { is_over: true, ..Repeats::default() };
+    }
+
+    fn find(&self, spelling: &[u8]) -> Option<Value> {
+        let Repeats { spellings, lists, ids, .. } = self;
+        let known = |id: &u32| lists.get(*id as usize);
+        let is_same =
+            |id: &u32| known(id).is_some_and(|known| known.spelling(spellings) == spelling);
+        let id = ids.find(hash_of(spelling), is_same)?;
+        known(id).map(|known| known.value)
+    }
+
+    /// The list in `slot`, empty so far, is spelled so, and what it becomes is not known.
+    fn expect(&mut self, slot: SlotId, spelling: &[u8]) {
+        self.forget_pending();
+        let begin = self.spellings.len();
+        if !self.is_over && begin.saturating_add(spelling.len()) <= KEPT_BYTES {
+            self.spellings.extend_from_slice(spelling);
+            self.pending = Some(Pending { slot, begin });
+        }
+    }
+
+    /// The container in `slot` became `value`; if `is_repeatable`, so will others of its spelling.
+    #[inline]
+    pub(super) fn settle(&mut self, slot: SlotId, value: Value, is_repeatable: bool) {
+        match self.pending {
+            Some(pending) if pending.slot != slot => {}
+            Some(pending) if is_repeatable => self.learn(pending.begin, value),
+            Some(_) => self.forget_pending(),
+            None => {}
+        }
+    }
+
+    fn learn(&mut self, begin: usize, value: Value) {
+        self.pending = None;
+        let Ok(id) = u32::try_from(self.lists.len()) else { return };
+        let known = Known { begin, end: self.spellings.len(), value };
+        let Repeats { spellings, lists, ids, .. } = self;
+        let hash = hash_of(known.spelling(spellings));
+        lists.push(known);
+        ids.insert_unique(hash, id, |other| {
+            hash_of(lists.get(*other as usize).map_or(&[], |known| known.spelling(spellings)))
+        });
+    }
+
+    fn forget_pending(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.spellings.truncate(pending.begin);
+        }
+    }
+}
+
+impl Known {
+    fn spelling<'a>(&self, spellings: &'a [u8]) -> &'a [u8] {
+        spellings.get(self.begin..self.end).unwrap_or_default()
+    }
+}
+
+fn hash_of(spelling: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(spelling)
+}
+
+/// The opcodes before APPENDS, if all of them recall an object, and if the list goes straight into
+/// a dict, and so is complete.
+fn spelling(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    for items in 0..BATCH {
+        let after = match rest {
+            [op::BINGET, _, after @ ..] | [op::LONG_BINGET, _, _, _, _, after @ ..] => after,
+            [op::APPENDS, op::SETITEMS, ..] if items > 0 => {
+                let length = bytes.len().saturating_sub(rest.len());
+                return bytes.get(..length);
+            }
+            _ => return None,
+        };
+        rest = after;
+    }
+    None
+}
+
+impl<L: Lower> Machine<L> {
+    /// Passes the items of the empty list on top of the stack and its APPENDS if the list is known
+    /// by its spelling, and puts what it becomes in its place.
+    pub(super) fn repeat_list(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        let Some(Value::Open(id)) = self.stack.last().copied() else { return false };
+        if !self.slots.get(id).is_some_and(super::slots::Slot::is_empty_list) {
+            return false;
+        }
+        let Some(spelling) = spelling(cursor.rest()) else { return false };
+        let Some(value) = self.repeats.find(spelling) else {
+            self.repeats.expect(id, spelling);
+            return false;
+        };
+        cursor.take(spelling.len().saturating_add(1));
+        self.settle(id, value);
+        if let Some(top) = self.stack.last_mut() {
+            *top = value;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spelling_ends_where_the_list_goes_into_a_dict() {
+        let bytes = b"h\x01j\x02\x00\x00\x00euh";
+        assert_eq!(spelling(bytes), Some(&bytes[..7]));
+        assert_eq!(spelling(b"h\x01e("), None);
+        assert_eq!(spelling(b"h\x01K\x02eu"), None);
+        assert_eq!(spelling(b"eu"), None);
+        assert_eq!(spelling(b"h\x01e"), None);
+    }
+
+    #[test]
+    fn a_spelling_is_known_once_its_list_is_complete_and_until_the_memo_changes() {
+        let mut repeats = Repeats::default();
+        repeats.expect(SlotId(3), b"h\x01");
+        repeats.settle(SlotId(4), Value::None, true);
+        assert_eq!(repeats.find(b"h\x01"), None);
+        repeats.settle(SlotId(3), Value::Opaque, true);
+        assert_eq!(repeats.find(b"h\x01"), Some(Value::Opaque));
+        repeats.end();
+        assert_eq!(repeats.find(b"h\x01"), None);
+    }
+}
