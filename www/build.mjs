@@ -13,7 +13,7 @@ import * as esbuild from 'esbuild';
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
 const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
-const SAMPLE = 'tests/fixtures/fragmentation_varlen_default.pickle.xz';
+const SAMPLE = 'tests/fixtures/leak_loss_history.pickle.xz';
 const DELIVERABLES = [
   'dist/site/index.html',
   'dist/site/page.css',

@@ -3,7 +3,7 @@ import { copyButton } from './copy.js';
 import { fill, h } from './dom.js';
 
 /** The first frame of the user's own code, or null. */
-export function userFrame(frames) {
+function userFrame(frames) {
   return frames.find((frame) => frame.kind === 'user') ?? null;
 }
 
@@ -13,6 +13,7 @@ export function stackView(frames) {
     return h('p', { class: 'quiet' }, 'No stack was recorded.');
   }
   const list = h('ol', { class: 'stack' });
+  const strange = userFrame(frames) === null && h('p', { class: 'quiet' }, 'None of your own code is on this stack.');
   const folded = runs(frames).map((run) => (run[0].kind === 'user' ? run.map(frameItem) : fold(run)));
   list.append(...folded.flat());
   if (frames.every((frame) => frame.kind === 'user') || frames.length < 2) {
@@ -25,7 +26,7 @@ export function stackView(frames) {
     all.textContent = open ? 'Fold library frames' : 'Show all frames';
     fill(list, open ? frames.map(frameItem) : folded);
   });
-  return h('div', {}, list, all);
+  return h('div', {}, strange, list, all);
 }
 
 /** Where a frame is, short, with the whole path on demand. */

@@ -224,7 +224,7 @@ export function timelineView(painter, on, signal, choice) {
     }
     const { begin, end } = state.window;
     const words = isWhole()
-      ? `All ${countText(entries())} entries`
+      ? everything(entries())
       : `Entries ${countText(begin)} to ${countText(end - 1)} of ${countText(entries())}`;
     const times = state.shown.view.time_us;
     fill(range, words, times && times[1] > times[0] && ` · ${duration(times[1] - times[0])}`);
@@ -241,4 +241,8 @@ function recorded(report, device) {
 /** The width for a canvas: whole CSS pixels, as a part of one would blur it. */
 function widthOf(frame) {
   return Math.floor(frame.getBoundingClientRect().width);
+}
+
+function everything(entries) {
+  return entries === 1 ? 'One entry' : `All ${countText(entries)} entries`;
 }

@@ -69,11 +69,12 @@ impl Judge<'_> {
                 Bytes(self.leak_rate() as u64),
                 self.place(worst.stack)
             );
-            diagnosis.summary = vec![
-                self.leak_story(worst),
-                summary,
-                "Nothing failed yet in this recording; a longer run will.".to_owned(),
-            ];
+            diagnosis.summary = vec![self.leak_story(worst)];
+            diagnosis.summary.extend(caveat(worst));
+            diagnosis.summary.push(summary);
+            diagnosis
+                .summary
+                .push("Nothing failed yet in this recording; a longer run will.".to_owned());
             return;
         }
         let how =
@@ -317,6 +318,7 @@ impl Judge<'_> {
         ));
         if let Some(worst) = self.leaks.first() {
             summary.push(self.leak_story(worst));
+            summary.extend(caveat(worst));
             match self.leaks.len() {
                 1 => {}
                 2 => summary.push("One other place keeps memory in the same way.".to_owned()),
@@ -380,7 +382,7 @@ impl Judge<'_> {
                 Bytes(group.height)
             ),
             _ => format!(
-                "{place} has kept {per_step} more in each step since step {since}: {} in {} pieces, none of them freed. A buffer that is still filling would look the same.",
+                "{place} has kept {per_step} more in each step since step {since}: {} in {} pieces, none of them freed.",
                 Bytes(group.kept),
                 Count(group.count as u64)
             ),
@@ -408,6 +410,12 @@ impl Judge<'_> {
             Holder::NoStack => "code without a recorded stack".to_owned(),
         }
     }
+}
+
+/// What else would look like this leak.
+fn caveat(group: &Group) -> Option<String> {
+    (group.kind == Kind::Steady)
+        .then(|| "A buffer that is still filling would look the same.".to_owned())
 }
 
 fn at(statement: String, oom: &Oom) -> Evidence {
