@@ -353,6 +353,132 @@ fn a_far_memo_number_allocates_nothing() {
     assert_refused(pickle(&[b"Np4294967296\n"]), ErrorKind::Shape, "4294967296");
 }
 
+/// One entry a stack, each spelled by the numbers of its frames; `between` stands before the last.
+fn three_entries(between: &[u8], last: &[u8]) -> Vec<u8> {
+    let frame = |name: &str| {
+        [b"}(", text("name").as_slice(), &text(name), &text("filename"), &text("a.py"), b"u"]
+            .concat()
+    };
+    let entry = |stack: &[u8]| {
+        let action = [text("action"), text("alloc"), text("addr"), b"K\x05".to_vec()].concat();
+        [b"}(", action.as_slice(), &text("size"), b"K\x07", &text("frames"), b"](", stack, b"eu"]
+            .concat()
+    };
+    let (f, g) = (frame("f"), frame("g"));
+    let known = b"h\x01h\x02h\x01";
+    let stored = [f.as_slice(), b"q\x010", &g, b"q\x020"].concat();
+    pickle(&[
+        &stored,
+        b"}(",
+        &text("device_traces"),
+        b"](](",
+        &entry(known),
+        &entry(known),
+        between,
+        &entry(last),
+        b"eeu",
+    ])
+}
+
+#[track_caller]
+fn names_of(bytes: Vec<u8>) -> Vec<String> {
+    let snapshot = read(bytes).unwrap();
+    let entries = (0..snapshot.entries.len()).map(|index| snapshot.entries.get(index).unwrap());
+    let name = |id| snapshot.texts.get(snapshot.stacks.frame(id).unwrap().name);
+    let stack = |stack| snapshot.stacks.frames_of(stack).iter().map(|id| name(*id)).collect();
+    entries.map(|entry| stack(entry.stack)).collect()
+}
+
+#[test]
+fn a_number_given_anew_means_something_else() {
+    assert_eq!(names_of(three_entries(b"", b"h\x01h\x02h\x01")), ["fgf", "fgf", "fgf"]);
+    assert_eq!(names_of(three_entries(b"", b"h\x02j\x01\0\0\0")), ["fgf", "fgf", "gf"]);
+    // Numbers 1 and 2 change places, by number, as text, by way of a far number.
+    for again in [
+        &b"h\x01q\x000h\x02q\x010h\x00q\x020"[..],
+        b"g1\np0\n0g2\np1\n0g0\np2\n0",
+        b"h\x01r\xff\xff\xff\xff0h\x02r\x01\0\0\x000j\xff\xff\xff\xffq\x020",
+    ] {
+        for last in [&b"h\x01h\x02h\x01"[..], b"h\x01j\x02\0\0\0h\x01"] {
+            assert_eq!(names_of(three_entries(again, last)), ["fgf", "fgf", "gfg"], "{again:x?}");
+        }
+    }
+    // MEMOIZE counts what is stored: two numbers are taken, so it gives number 2 anew.
+    let list = three_entries(b"h\x01\x940", b"h\x01h\x02h\x02");
+    assert_eq!(names_of(list), ["fgf", "fgf", "fff"]);
+}
+
+#[test]
+fn integers_of_every_length_are_read() {
+    let near_the_end = |time: &[u8]| {
+        pickle(&[
+            b"}(",
+            &text("device_traces"),
+            b"]](}(",
+            &text("action"),
+            &text("alloc"),
+            &text("time_us"),
+            time,
+            b"ueau",
+        ])
+    };
+    for length in 0..=8_u8 {
+        for byte in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+            let bytes = vec![byte; usize::from(length)];
+            let fill = if byte >= 0x80 && length > 0 { 0xff } else { 0 };
+            let mut whole = [fill; 8];
+            whole[..bytes.len()].copy_from_slice(&bytes);
+            let expected = i64::from_le_bytes(whole);
+            for form in [
+                [b"\x8a", [length].as_slice(), &bytes].concat(),
+                [b"\x8b", u32::from(length).to_le_bytes().as_slice(), &bytes].concat(),
+                format!("I{expected}\n").into_bytes(),
+                format!("L{expected}L\n").into_bytes(),
+                format!("L{expected}\n").into_bytes(),
+                // Longer than it need be.
+                [b"\x8a\x0a", whole.as_slice(), &[if expected < 0 { 0xff } else { 0 }; 2]].concat(),
+            ] {
+                let snapshot = read(near_the_end(&form)).unwrap();
+                assert_eq!(snapshot.entries.time_us(0), Some(expected), "{form:x?}");
+            }
+        }
+    }
+    // Beyond 64 bits it is no time.
+    for form in [
+        &b"\x8a\x09\0\0\0\0\0\0\0\0\x01"[..],
+        b"\x8a\x09\0\0\0\0\0\0\0\0\x80",
+        b"L99999999999999999999L\n",
+    ] {
+        assert_eq!(read(near_the_end(form)).unwrap().entries.time_us(0), None, "{form:x?}");
+    }
+}
+
+/// Texts longer than what is read at a time.
+#[test]
+fn long_texts_are_read_whole() {
+    for length in [255, 256, 65_535, 65_536, 262_144, 300_000, 5_000_000] {
+        let name = "z".repeat(length);
+        for form in [text(&name), [b"V".as_slice(), name.as_bytes(), b"\n"].concat()] {
+            if form[0] == b'V' && length > limits::LINE_BYTES {
+                continue;
+            }
+            let bytes = pickle(&[
+                b"}(",
+                &text("device_traces"),
+                b"]](}(",
+                &text("action"),
+                &text("alloc"),
+                &text("user_metadata"),
+                &form,
+                b"ueau",
+            ]);
+            let snapshot = read(bytes).unwrap();
+            let metadata = snapshot.entries.get(0).unwrap().user_metadata.unwrap();
+            assert!(snapshot.texts.get(metadata) == name, "{length}");
+        }
+    }
+}
+
 #[test]
 fn of_equal_keys_the_last_counts() {
     let twice = [&text("size")[..], b"M\0\x02"].concat();

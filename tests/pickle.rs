@@ -4,11 +4,12 @@
 mod support;
 
 use oomscope::container::Container;
-use oomscope::snapshot::trace::Action;
+use oomscope::pickle::TextId;
+use oomscope::snapshot::trace::{Action, Entry};
 use oomscope::snapshot::{Snapshot, Wrapping};
 use oomscope::warning::WarningKind;
 use std::sync::OnceLock;
-use support::{Written, describe, difference, open, read};
+use support::{Written, describe, difference, open, read, unpacked};
 
 /// All layouts in all forms.
 fn all() -> &'static [Written] {
@@ -90,6 +91,47 @@ fn what_follows_the_pickle_is_left_alone_with_a_warning() {
     assert_eq!(snapshot.segments.len(), 2);
 }
 
+/// The bytes come in pieces: whatever opcode a piece ends in, it makes no difference.
+#[test]
+fn where_a_piece_of_the_file_ends_does_not_matter() {
+    for fixture in ["shape_cpp_pickled", "shape_cpp_pickled_cpp"] {
+        let bytes = unpacked(fixture);
+        let expected = read(bytes.as_slice()).unwrap();
+        for shift in 2..80 {
+            // None is pushed and popped, or else a number.
+            let nothing = if shift % 2 == 0 {
+                b"N0".repeat(shift / 2)
+            } else {
+                [b"K\x070".as_slice(), &b"N0".repeat(shift / 2 - 1)].concat()
+            };
+            assert_eq!(nothing.len(), shift);
+            let found = read([&bytes[..2], &nothing, &bytes[2..]].concat()).unwrap();
+            assert!(found.texts_in_order().eq(expected.texts_in_order()), "{fixture}, {shift}");
+            assert_eq!(found.stacks.frames(), expected.stacks.frames(), "{fixture}, {shift}");
+            assert_eq!(found.stacks.len(), expected.stacks.len(), "{fixture}, {shift}");
+            assert_eq!(found.segments, expected.segments, "{fixture}, {shift}");
+            assert_eq!(found.blocks, expected.blocks, "{fixture}, {shift}");
+            assert_eq!(found.traces, expected.traces, "{fixture}, {shift}");
+            assert!(found.entries_in_order().eq(expected.entries_in_order()), "{fixture}, {shift}");
+        }
+    }
+}
+
+trait InOrder {
+    fn texts_in_order(&self) -> impl Iterator<Item = &str>;
+    fn entries_in_order(&self) -> impl Iterator<Item = Entry>;
+}
+
+impl InOrder for Snapshot {
+    fn texts_in_order(&self) -> impl Iterator<Item = &str> {
+        (0..self.texts.len()).map(|id| self.texts.get(TextId(u32::try_from(id).unwrap())))
+    }
+
+    fn entries_in_order(&self) -> impl Iterator<Item = Entry> {
+        (0..self.entries.len()).map(|index| self.entries.get(index).unwrap())
+    }
+}
+
 /// A program took a snapshot with Python's writer and then one with the C++ writer.
 #[test]
 fn both_writers_tell_the_same_of_one_program() {
@@ -111,12 +153,7 @@ fn both_writers_tell_the_same_of_one_program() {
         assert_eq!(python.stream(&entry), cpp.stream(&same), "entry {index}");
         // The clock is calibrated anew for each snapshot; ids count in each file's own order.
         entry.time_us = None;
-        same = oomscope::snapshot::trace::Entry {
-            time_us: None,
-            stack: entry.stack,
-            stream: entry.stream,
-            ..same
-        };
+        same = Entry { time_us: None, stack: entry.stack, stream: entry.stream, ..same };
         assert_eq!(entry, same, "entry {index}");
     }
     assert_eq!(python.segments.len(), cpp.segments.len());

@@ -100,6 +100,7 @@ class OomScope extends HTMLElement {
 
   disconnectedCallback() {
     this.#connected.abort();
+    this.#shown?.abort();
     this.#opening.close();
     this.#close();
     this.#store.set({ phase: 'start', loading: null, error: null, ...freshReport(null) });

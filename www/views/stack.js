@@ -2,18 +2,13 @@
 import { copyButton } from './copy.js';
 import { fill, h } from './dom.js';
 
-/** The first frame of the user's own code, or null. */
-function userFrame(frames) {
-  return frames.find((frame) => frame.kind === 'user') ?? null;
-}
-
 /** Runs of other people's frames are one line that opens. */
 export function stackView(frames) {
   if (frames.length === 0) {
     return h('p', { class: 'quiet' }, 'No stack was recorded.');
   }
   const list = h('ol', { class: 'stack' });
-  const strange = userFrame(frames) === null && h('p', { class: 'quiet' }, 'None of your own code is on this stack.');
+  const strange = frames.every((frame) => frame.kind !== 'user') && h('p', { class: 'quiet' }, 'None of your own code is on this stack.');
   const folded = runs(frames).map((run) => (run[0].kind === 'user' ? run.map(frameItem) : fold(run)));
   list.append(...folded.flat());
   if (frames.every((frame) => frame.kind === 'user') || frames.length < 2) {

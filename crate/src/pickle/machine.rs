@@ -190,9 +190,8 @@ impl<L: Lower> Machine<L> {
             op::EMPTY_DICT => self.open(Content::Dict)?,
             op::EMPTY_LIST => self.open(Content::List)?,
             op::MARK => {
-                if !self.repeat_list(cursor) {
-                    self.mark()?;
-                }
+                self.mark()?;
+                self.repeat_list(cursor);
             }
             op::SETITEMS => self.set_items()?,
             op::APPENDS => self.append_items()?,
@@ -267,6 +266,7 @@ impl<L: Lower> Machine<L> {
         if mark <= self.stack.len() { self.stack.split_off(mark) } else { Vec::new() }
     }
 
+    /// Apart from the short integers, so that those are not put together in memory too.
     #[cold]
     fn long(&mut self, bytes: &[u8]) -> Result<()> {
         self.push(integer_from_bytes(bytes))
@@ -280,66 +280,6 @@ impl<L: Lower> Machine<L> {
     pub(super) fn open(&mut self, content: Content) -> Result<()> {
         let slot = self.slots.open(content)?;
         self.push(Value::Open(slot))
-    }
-
-    #[cold]
-    pub(super) fn recall(&mut self, number: u32) -> Result<()> {
-        let value = match self.memo.get(number) {
-            Some(Value::Open(slot)) => match self.slots.get(slot).and_then(|slot| slot.closed) {
-                Some(closed) => closed,
-                None => {
-                    self.slots.copied(slot);
-                    Value::Open(slot)
-                }
-            },
-            Some(value) => value,
-            None => {
-                return Err(Error::new(
-                    ErrorKind::Shape,
-                    format!("the pickle asks for object {number}, which it never stored"),
-                ));
-            }
-        };
-        self.push(value)
-    }
-
-    /// Recalls objects as long as one BINGET or LONG_BINGET follows another, which is most of a
-    /// file. The cursor then stands at an opcode that is neither, that failed or that is not whole.
-    #[inline]
-    fn recall_run(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
-        loop {
-            let mut next = *cursor;
-            let number = match next.u8() {
-                Some(op::BINGET) => next.u8().map(u32::from),
-                Some(op::LONG_BINGET) => next.u32(),
-                _ => None,
-            };
-            let Some(number) = number else { return Ok(()) };
-            match self.memo.get_final(number) {
-                Some(value) => self.push(value)?,
-                None => self.recall(number)?,
-            }
-            *cursor = next;
-        }
-    }
-
-    #[inline]
-    pub(super) fn memoise(&mut self, number: u32) -> Result<()> {
-        // Not copied: the value was just pushed part by part, and reading it whole has to wait.
-        let value = self.stack.last().ok_or_else(underflow)?;
-        if let Value::Open(id) = *value
-            && let Some(slot) = self.slots.get_mut(id)
-        {
-            match slot.memo {
-                None => slot.memo = Some(number),
-                // A second number for one container: its slot is then never used again.
-                Some(_) => self.slots.copied(id),
-            }
-        }
-        if !self.memo.put(number, value)? {
-            self.repeats.end();
-        }
-        Ok(())
     }
 
     fn here(&self) -> Here<'_> {

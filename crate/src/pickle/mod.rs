@@ -24,6 +24,7 @@ mod number;
 mod opcode;
 mod place;
 mod rare;
+mod recall;
 mod refusal;
 mod repeats;
 mod slots;

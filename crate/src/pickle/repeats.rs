@@ -8,12 +8,13 @@
 use super::complete::BATCH;
 use super::cursor::Cursor;
 use super::machine::Machine;
+use super::slots::Slot;
 use super::{Lower, SlotId, Value, opcode as op};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher as _;
 
-/// Bytes of spellings that are kept; no more are learned then.
+/// Bytes of spellings that are kept; past that, lists are read as if they were new.
 const KEPT_BYTES: usize = 16 << 20;
 
 /// What is known of lists by their spelling.
@@ -40,7 +41,7 @@ struct Pending {
 }
 
 impl Repeats {
-    /// From now on numbers of the memo change their meaning.
+    /// A number of the memo was given a second time: from now on equal bytes prove nothing.
     #[cold]
     pub(super) fn end(&mut self) {
         *self = Repeats { is_over: true, ..Repeats::default() };
@@ -124,30 +125,98 @@ fn spelling(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 impl<L: Lower> Machine<L> {
-    /// Passes the items of the empty list on top of the stack and its APPENDS if the list is known
-    /// by its spelling, and puts what it becomes in its place.
-    pub(super) fn repeat_list(&mut self, cursor: &mut Cursor<'_>) -> bool {
-        let Some(Value::Open(id)) = self.stack.last().copied() else { return false };
-        if !self.slots.get(id).is_some_and(super::slots::Slot::is_empty_list) {
-            return false;
+    /// After a list's MARK: if its spelling is known, passes it and its APPENDS, and puts what it
+    /// becomes in its place.
+    pub(super) fn repeat_list(&mut self, cursor: &mut Cursor<'_>) {
+        let Some(Value::Open(id)) = self.stack.last().copied() else { return };
+        if !self.slots.get(id).is_some_and(Slot::is_empty_list) {
+            return;
         }
-        let Some(spelling) = spelling(cursor.rest()) else { return false };
+        let Some(spelling) = spelling(cursor.rest()) else { return };
         let Some(value) = self.repeats.find(spelling) else {
             self.repeats.expect(id, spelling);
-            return false;
+            return;
         };
         cursor.take(spelling.len().saturating_add(1));
+        self.marks.pop();
         self.settle(id, value);
         if let Some(top) = self.stack.last_mut() {
             *top = value;
         }
-        true
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Items, Place, Record, TextId};
     use super::*;
+    use crate::error::Result;
+
+    /// Keeps the distinct lists that it was handed, and what each dict holds.
+    #[derive(Default)]
+    struct Lists {
+        handed: usize,
+        distinct: Vec<Vec<Value>>,
+        held: Vec<Value>,
+    }
+
+    impl Lower for Lists {
+        fn text(&mut self, bytes: &[u8]) -> Result<TextId> {
+            Ok(TextId(u32::from(bytes[0])))
+        }
+
+        fn tuple(&mut self, _: &[Value]) -> Value {
+            Value::Opaque
+        }
+
+        fn dict(&mut self, pairs: &[Value], _: &dyn Place) -> Result<Value> {
+            self.held.push(pairs[1]);
+            Ok(Value::Opaque)
+        }
+
+        fn list(&mut self, items: Items<'_>, _: &dyn Place) -> Result<Value> {
+            let Items::Values(items) = items else { return Ok(Value::Opaque) };
+            self.handed = self.handed.saturating_add(1);
+            let known = self.distinct.iter().position(|known| known == items);
+            let index = u32::try_from(known.unwrap_or(self.distinct.len())).unwrap();
+            if known.is_none() {
+                self.distinct.push(items.to_vec());
+            }
+            Ok(Value::Record(Record { kind: 0, index }))
+        }
+
+        fn is_repeatable(&self, value: Value) -> bool {
+            matches!(value, Value::Record(_))
+        }
+
+        fn text_of(&self, _: TextId) -> std::borrow::Cow<'_, str> {
+            "".into()
+        }
+    }
+
+    #[test]
+    fn a_list_is_handed_over_once_and_again_when_its_numbers_mean_something_else() {
+        let (a, b, c) = (b"\x8c\x01aq\x000", b"\x8c\x01bq\x010", b"\x8c\x01cq\x000");
+        let dict = b"}(K\x01](h\x00h\x01eu0";
+        let mut file = Vec::new();
+        for part in [&a[..], b, dict, dict, dict, c, dict, dict, b"N."] {
+            file.extend_from_slice(part);
+        }
+        for chunk in [file.len(), 1] {
+            let mut machine = Machine::new(Lists::default(), 0);
+            let (mut begin, mut end) = (0, 0);
+            while machine.result().is_none() {
+                end = file.len().min(end + chunk);
+                begin += machine.feed(&file[begin..end]).unwrap();
+            }
+            let lists = machine.lower;
+            let held = [0, 0, 0, 1, 1].map(|index| Value::Record(Record { kind: 0, index }));
+            assert_eq!(lists.held, held);
+            assert_eq!(lists.distinct.len(), 2);
+            // Byte by byte no spelling is ever whole.
+            assert_eq!(lists.handed, if chunk == 1 { 5 } else { 3 });
+        }
+    }
 
     #[test]
     fn a_spelling_ends_where_the_list_goes_into_a_dict() {

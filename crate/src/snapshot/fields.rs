@@ -24,7 +24,6 @@ fn wrong(field: &str, value: Value, expected: &str) -> Error {
 }
 
 /// A size in bytes.
-#[inline]
 pub(super) fn size(field: &str, value: Value) -> Result<u64> {
     let size = match value {
         Value::Int(size) => u64::try_from(size).ok(),
@@ -36,7 +35,6 @@ pub(super) fn size(field: &str, value: Value) -> Result<u64> {
 }
 
 /// A 64-bit address or handle. The C++ writer stores those from 2^63 on as negative numbers.
-#[inline]
 pub(super) fn address(field: &str, value: Value) -> Result<u64> {
     match value {
         Value::Int(signed) => Ok(u64::from_ne_bytes(signed.to_ne_bytes())),
@@ -49,7 +47,6 @@ pub(super) fn address(field: &str, value: Value) -> Result<u64> {
 }
 
 /// A time in µs; one that is no integer counts as missing.
-#[inline]
 pub(super) fn time(value: Value) -> Option<i64> {
     match value {
         Value::Int(time) => Some(time),
@@ -59,7 +56,6 @@ pub(super) fn time(value: Value) -> Option<i64> {
 }
 
 /// A line: 0 where unknown, which writers also spell −1 and 2^64 − 1.
-#[inline]
 pub(super) fn line(value: Value) -> u32 {
     match value {
         Value::Int(line) => u32::try_from(line).unwrap_or(0),

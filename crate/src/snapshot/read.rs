@@ -10,8 +10,8 @@ use std::io::Read;
 
 pub use crate::container::Source;
 
-/// Bytes in hand at a time: few enough to stay in a processor's cache.
-const CHUNK: usize = 1 << 18;
+/// Bytes in hand at a time.
+const CHUNK: usize = 1 << 20;
 
 /// What `torch.save` wrote before PyTorch 1.6: a magic number, a version and the writer's byte
 /// order come first, each a pickle of its own.

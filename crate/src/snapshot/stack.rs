@@ -113,8 +113,10 @@ impl Stacks {
         }
         let id = next_id(frames.len(), "frames")?;
         frames.push(frame);
-        frame_ids
-            .insert_unique(hash, id, |other| FxBuildHasher.hash_one(frames.get(*other as usize)));
+        frame_ids.insert_unique(hash, id, |other| {
+            // Of the frame itself: an Option of it has another hash, and would be lost in growing.
+            frames.get(*other as usize).map_or(0, |frame| FxBuildHasher.hash_one(frame))
+        });
         Ok(FrameId(id))
     }
 
@@ -139,23 +141,8 @@ fn slice<'a>(flat: &'a [FrameId], ends: &[usize], id: u32) -> &'a [FrameId] {
     flat.get(begin..end).unwrap_or_default()
 }
 
-/// Hashes four frames at a time, in two chains that a processor follows at once.
 fn hash_of(frames: &[FrameId]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
-    let pair = |first: FrameId, second: FrameId| (u64::from(first.0) << 32) | u64::from(second.0);
-    let (fours, rest) = frames.as_chunks::<4>();
-    let (mut one, mut other) = (frames.len() as u64, 0);
-    for &[a, b, c, d] in fours {
-        one = step(one, pair(a, b));
-        other = step(other, pair(c, d));
-    }
-    for frame in rest {
-        one = step(one, u64::from(frame.0));
-    }
-    let hash = step(one, other);
-    // The table takes its place from the low bits, which multiplying leaves the poorest.
-    hash ^ (hash >> 32)
+    FxBuildHasher.hash_one(frames)
 }
 
 fn next_id(len: usize, what: &str) -> Result<u32> {
@@ -171,6 +158,17 @@ fn next_id(len: usize, what: &str) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_are_found_again_after_the_table_has_grown() {
+        let mut stacks = Stacks::default();
+        let frame = |line| Frame { name: TextId(0), filename: TextId(1), line };
+        let ids: Vec<FrameId> =
+            (0..1000).map(|line| stacks.intern_frame(frame(line)).unwrap()).collect();
+        for (line, id) in (0..).zip(ids) {
+            assert_eq!(stacks.intern_frame(frame(line)).unwrap(), id);
+        }
+    }
 
     #[test]
     fn equal_stacks_are_one_and_no_frames_is_the_empty_one() {
