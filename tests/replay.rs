@@ -305,7 +305,7 @@ fn the_end_is_what_the_allocators_own_counters_say() {
     assert!(compared >= 20, "only {compared} fixtures were compared");
 }
 
-/// An amount in an error text, with half of its last digit.
+/// An amount in an error text, with half of its last digit and what floating point loses.
 fn amount(text: &str) -> (f64, f64) {
     let (number, unit) = text.split_once(' ').unwrap();
     let scale = match unit {
@@ -315,7 +315,7 @@ fn amount(text: &str) -> (f64, f64) {
         "GiB" => 1024.0 * 1024.0 * 1024.0,
         other => panic!("{other} is no unit of PyTorch's"),
     };
-    (number.parse::<f64>().unwrap() * scale, 0.005 * scale)
+    (number.parse::<f64>().unwrap() * scale, 0.005_001 * scale)
 }
 
 /// The text between two others.

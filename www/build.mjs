@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
 
-process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+process.chdir(ROOT);
 
 const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
 const SAMPLE = 'tests/fixtures/leak_loss_history.pickle.xz';
@@ -95,6 +96,7 @@ async function buildOffline() {
 
 async function bundle(entry, options = {}) {
   const result = await esbuild.build({
+    absWorkingDir: ROOT,
     entryPoints: [entry],
     bundle: true,
     format: 'esm',
