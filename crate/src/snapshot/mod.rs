@@ -14,6 +14,7 @@ mod fields;
 mod json;
 mod keys;
 mod read;
+mod records;
 pub mod segment;
 pub mod settings;
 pub mod stack;
