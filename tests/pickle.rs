@@ -5,11 +5,13 @@ mod support;
 
 use oomscope::container::Container;
 use oomscope::pickle::TextId;
+use oomscope::snapshot::stack::{Frame, FrameId, StackId};
 use oomscope::snapshot::trace::{Action, Entry};
 use oomscope::snapshot::{Snapshot, Wrapping};
 use oomscope::warning::WarningKind;
+use std::collections::HashSet;
 use std::sync::OnceLock;
-use support::{Written, describe, difference, open, read, unpacked};
+use support::{Written, describe, difference, fixtures, open, read, unpacked};
 
 /// All layouts in all forms.
 fn all() -> &'static [Written] {
@@ -89,6 +91,22 @@ fn what_follows_the_pickle_is_left_alone_with_a_warning() {
     assert_eq!(warning.kind, WarningKind::TrailingBytes);
     assert_eq!(warning.first, format!("byte {}", first.len()));
     assert_eq!(snapshot.segments.len(), 2);
+}
+
+/// Two frames are the same place in the program if and only if their ids are; so for stacks and texts.
+#[test]
+fn nothing_is_kept_twice() {
+    for fixture in fixtures() {
+        let snapshot = open(&fixture);
+        let texts: HashSet<&str> = snapshot.texts_in_order().collect();
+        assert_eq!(texts.len(), snapshot.texts.len(), "{fixture}");
+        let frames: HashSet<&Frame> = snapshot.stacks.frames().iter().collect();
+        assert_eq!(frames.len(), snapshot.stacks.frames().len(), "{fixture}");
+        let ids = 0..u32::try_from(snapshot.stacks.len()).unwrap();
+        let stacks: HashSet<&[FrameId]> =
+            ids.map(|id| snapshot.stacks.frames_of(StackId(id))).collect();
+        assert_eq!(stacks.len(), snapshot.stacks.len(), "{fixture}");
+    }
 }
 
 /// The bytes come in pieces: whatever opcode a piece ends in, it makes no difference.

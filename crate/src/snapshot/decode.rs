@@ -202,7 +202,7 @@ impl Lower for Decoder {
             Items::Values([]) => return Ok(Value::Record(Record { kind: LIST, index: 0 })),
             Items::Run { first, .. } if first.kind == FRAME => return self.stack_of(items),
             Items::Run { first: Record { kind: ENTRY, index }, len } => {
-                List::Entries(Vec::from([index..index.saturating_add(len)]))
+                List::Entries(std::iter::once(index..index.saturating_add(len)).collect())
             }
             Items::Run { first, len } => {
                 List::Records(first.kind, (first.index..first.index.saturating_add(len)).collect())
