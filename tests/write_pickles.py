@@ -542,9 +542,9 @@ def extra(**more):
     return {"segments": [plain_segment()], "device_traces": [], **more}
 
 
-@layout(warnings={"unknown_key": 1})
+@layout(warnings={"unknown_key": 2})
 def tuples():
-    return extra(tuples=[(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), ("a", "b"), (None, True)])
+    return extra(tuples=[(1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), ("a", "b"), (None, True)], none=())
 
 
 # Earlier protocols call `_codecs.encode`, `set` and `bytearray` for these, and are refused.
@@ -602,10 +602,11 @@ def names():
 
 @layout()
 def surrogates():
-    """Names that Python made of bytes that are no UTF-8 (`surrogateescape`), and half a pair."""
+    """Names that Python made of bytes that are no UTF-8 (`surrogateescape`), and halves of pairs in
+    the wrong order; in the right one JSON would join them."""
     frames = [frame("caf\udce9", "/home/caf\udce9/a.py"), frame("\ud83d", "a.py"), frame("caf\ufffd", "a.py")]
     return {"segments": [segment([block(BASE, 4096, frames=frames)])],
-            "device_traces": [[entry("alloc", BASE, 4096, 1, frames, user_metadata="\ud83d\ude00")]]}
+            "device_traces": [[entry("alloc", BASE, 4096, 1, frames, user_metadata="\ude00\ud83d")]]}
 
 
 @layout()

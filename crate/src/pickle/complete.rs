@@ -30,17 +30,31 @@ impl<L: Lower> Machine<L> {
     #[inline]
     pub(super) fn closed(&mut self, value: Value) -> Result<Value> {
         match value {
-            Value::Open(slot) => self.close(slot),
+            Value::Open(slot) => self.close(slot, self.stack.len()),
             other => Ok(other),
         }
     }
 
-    fn close(&mut self, id: SlotId) -> Result<Value> {
+    /// The topmost value, closed while it still stands on the stack, which tells its place.
+    fn pop_closed(&mut self) -> Result<Value> {
+        let value = self.pop()?;
+        self.push(value)?;
+        let closed = match value {
+            Value::Open(slot) => self.close(slot, self.stack.len())?,
+            other => other,
+        };
+        self.stack.pop();
+        Ok(closed)
+    }
+
+    /// Hands the container `id` to the lowering; `end` is one past its place on the stack.
+    fn close(&mut self, id: SlotId, end: usize) -> Result<Value> {
         let Machine { lower, slots, stack, marks, repeats, .. } = self;
         let slot = slots.get(id).ok_or_else(underflow)?;
         let value = match slot.closed {
             Some(closed) => closed,
             None => {
+                let stack = stack.get(..end).unwrap_or_default();
                 let place = Here { stack, marks, slots };
                 let lowered = match slot.content {
                     Content::List => lower.list(slot.items(), &place),
@@ -74,7 +88,7 @@ impl<L: Lower> Machine<L> {
         {
             let place = begin.saturating_add(skipped);
             if let Some(Value::Open(slot)) = self.stack.get(place).copied() {
-                let value = self.close(slot)?;
+                let value = self.close(slot, place.saturating_add(1))?;
                 if let Some(old) = self.stack.get_mut(place) {
                     *old = value;
                 }
@@ -119,8 +133,7 @@ impl<L: Lower> Machine<L> {
     }
 
     pub(super) fn append_item(&mut self) -> Result<()> {
-        let item = self.pop()?;
-        let item = self.closed(item)?;
+        let item = self.pop_closed()?;
         let id = self.container(self.stack.len(), Content::List)?;
         if let Some(slot) = self.slots.get_mut(id) {
             slot.append(&[item]);
@@ -147,7 +160,12 @@ impl<L: Lower> Machine<L> {
             self.marks.pop();
             return Ok(());
         }
-        let place = Here { stack, marks, slots };
+        let above = marks.len().saturating_sub(1);
+        let place = Here {
+            stack: stack.get(..mark).unwrap_or_default(),
+            marks: marks.get(..above).unwrap_or_default(),
+            slots,
+        };
         let pairs = stack.get(mark..).unwrap_or_default();
         let value = lower.dict(pairs, &place).map_err(|error| located(error, &place, lower))?;
         self.settle(id, value);
@@ -157,10 +175,8 @@ impl<L: Lower> Machine<L> {
     }
 
     pub(super) fn set_item(&mut self) -> Result<()> {
-        let value = self.pop()?;
-        let value = self.closed(value)?;
-        let key = self.pop()?;
-        let key = self.closed(key)?;
+        let value = self.pop_closed()?;
+        let key = self.pop_closed()?;
         let id = self.container(self.stack.len(), Content::Dict)?;
         if let Some(slot) = self.slots.get_mut(id) {
             slot.insert(&[key, value]);

@@ -282,8 +282,15 @@ impl<L: Lower> Machine<L> {
         self.push(Value::Open(slot))
     }
 
+    /// The place of the innermost container under construction.
     fn here(&self) -> Here<'_> {
-        Here { stack: &self.stack, marks: &self.marks, slots: &self.slots }
+        let above = self.marks.len().saturating_sub(1);
+        let end = self.marks.last().copied().unwrap_or(self.stack.len());
+        Here {
+            stack: self.stack.get(..end).unwrap_or_default(),
+            marks: self.marks.get(..above).unwrap_or_default(),
+            slots: &self.slots,
+        }
     }
 }
 
