@@ -54,7 +54,7 @@ pub fn history(snapshot: &Snapshot, timelines: &[Timeline]) -> History {
     incomplete.fold(History::Complete, |worst, timeline| match worst {
         History::Wrapped => worst,
         // A ring is as long as somebody asked for, and people ask for round numbers.
-        _ if timeline.entries() >= 1000 && timeline.entries().is_multiple_of(1000) => {
+        _ if timeline.entries() >= 100 && timeline.entries().is_multiple_of(100) => {
             History::Wrapped
         }
         _ => History::LateStart,

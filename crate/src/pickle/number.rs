@@ -65,8 +65,12 @@ pub(super) fn raw_unicode_unescaped(text: &[u8]) -> Vec<u8> {
             .and_then(|code| u32::from_str_radix(code, 16).ok());
         match code {
             Some(code) if digits > 0 => {
-                // A lone surrogate is no character: it is replaced, as everywhere here.
-                out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+                match char::from_u32(code) {
+                    Some(character) => out.push(character),
+                    // A lone surrogate is no character. Elsewhere it comes as three bytes that are
+                    // no UTF-8, and each of them is replaced.
+                    None => out.push_str("\u{fffd}\u{fffd}\u{fffd}"),
+                }
                 rest = after.get(digits.saturating_add(1)..).unwrap_or_default();
             }
             _ => {

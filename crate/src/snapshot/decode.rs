@@ -225,7 +225,8 @@ impl Lower for Decoder {
                         _ => None,
                     })
                     .collect();
-                if indices.len() < values.len() {
+                // Lists of nothing known stand under unknown keys, which are counted themselves.
+                if indices.len() < values.len() && kind != PLAIN && kind != POOL {
                     self.warn(WarningKind::StrayValue, place, "");
                 }
                 if kind == ENTRY {

@@ -1,6 +1,7 @@
 //! The JSON form of a snapshot: the same dict, written with `json.dump`.
 
 use super::decode::Decoder;
+use super::mended::Mended;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pickle::{Items, Lower as _, Place, Step, Value};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -18,8 +19,9 @@ pub(super) fn read(reader: impl Read, decoder: &mut Decoder) -> Result<Value> {
         steps: RefCell::default(),
         error: RefCell::default(),
     };
-    let mut deserializer =
-        serde_json::Deserializer::from_reader(std::io::BufReader::with_capacity(1 << 16, reader));
+    let mut deserializer = serde_json::Deserializer::from_reader(
+        std::io::BufReader::with_capacity(1 << 16, Mended::new(reader)),
+    );
     let value = Seed(&state).deserialize(&mut deserializer);
     value.map_err(|error| match state.error.take() {
         Some(ours) => ours,

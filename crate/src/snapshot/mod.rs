@@ -13,6 +13,7 @@ mod decode;
 mod fields;
 mod json;
 mod keys;
+mod mended;
 mod read;
 mod records;
 pub mod segment;

@@ -16,6 +16,9 @@ use crate::warning::{WarningKind, Warnings};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// How much larger than the request a block may be that is not split (`kLargeBuffer`).
+const LARGE_BUFFER: u64 = 20 << 20;
+
 /// The state before the first entry.
 #[derive(Debug)]
 pub(super) struct State {
@@ -117,16 +120,22 @@ impl State {
         firsts.sort_unstable();
         for allocation in &mut self.older {
             let is_estimate = matches!(seen.get(&allocation.address), Some(Seen::Older { .. }));
-            if !is_estimate || settings.rounded(allocation.requested) <= SMALL {
+            let rounded = settings.rounded(allocation.requested);
+            if !is_estimate || rounded <= SMALL {
                 continue;
             }
+            // Blocks from `max_split_size` on are never split, and serve only what is nearly as large.
+            let most = match settings.max_split_size {
+                Some(least) if rounded >= least => LARGE_BUFFER,
+                _ => SMALL,
+            };
             let Some((hole, size, kind)) = self.layout.hole_after(allocation.address) else {
                 continue;
             };
             if kind.is_expandable {
                 continue;
             }
-            let slack = if size <= SMALL {
+            let slack = if size <= most {
                 size
             } else {
                 let from = firsts.partition_point(|(address, _)| *address < hole);
@@ -138,7 +147,7 @@ impl State {
                 let earliest = inside.min_by_key(|(_, entry)| *entry);
                 earliest.map_or(0, |(address, _)| address.saturating_sub(hole))
             };
-            if slack > 0 && slack <= SMALL {
+            if slack > 0 && slack <= most {
                 self.layout.extend(allocation.address, slack);
                 allocation.size = allocation.size.saturating_add(slack);
             }
