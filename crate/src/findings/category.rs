@@ -99,10 +99,6 @@ pub enum Because {
     OutlivesBackward,
     /// Freed by dropping the gradients.
     ZeroGrad,
-    /// Autocast's copy.
-    Cast,
-    /// Made outside any model before its first forward pass, and kept.
-    BeforeForward,
 }
 
 /// A category and its reason.
@@ -338,9 +334,6 @@ impl Life<'_> {
         is_unwound: bool,
     ) -> Class {
         let backward = Ahead::next(&self.ahead.backward, begin);
-        if self.made.signs.has(Signs::CAST) && free >= backward {
-            return Class { category: Category::Activations, because: Because::Cast };
-        }
         let is_saved = self.freed.signs.has(Signs::SAVED)
             || freed_in == Some(Phase::Backward) && free > backward;
         let is_brief = free < backward && free != NEVER && !is_unwound;
@@ -362,7 +355,7 @@ impl Life<'_> {
         }
         let next_forward = Ahead::next(&ahead.forward, begin);
         if begin < ahead.first_forward && free == NEVER {
-            return Class { category: Category::Weights, because: Because::BeforeForward };
+            return class(Category::Weights);
         }
         if next_forward != NEVER
             && next_forward < Ahead::next(&ahead.backward, begin)

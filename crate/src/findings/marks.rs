@@ -51,8 +51,6 @@ signs! {
     WORKSPACE = 4,
     /// A compiler trying out kernels.
     TUNING = 5,
-    /// Autocast's copy of a tensor in lower precision.
-    CAST = 6,
     /// Autograd releasing what it had saved.
     SAVED = 7,
     /// A gradient being replaced: `p.grad = None`.
@@ -67,12 +65,8 @@ signs! {
     COLLECTOR = 12,
     /// Gradient clipping or scaling.
     CLIPPING = 13,
-    /// A factory function: a tensor made from nothing.
-    FACTORY = 14,
     /// A module's call.
     MODULE = 15,
-    /// The cache being emptied.
-    EMPTY_CACHE = 16,
 }
 
 impl Signs {
@@ -156,11 +150,9 @@ fn native(name: &str) -> FrameMarks {
         ("SavedVariable", Signs::SAVED),
         ("release_variables", Signs::SAVED),
         ("THPVariable_set_grad", Signs::SET_GRAD),
-        ("autocast::cached_cast", Signs::CAST),
         ("PyObject_GC_Del", Signs::COLLECTOR),
         ("gc_collect", Signs::COLLECTOR),
         ("PyGC_Collect", Signs::COLLECTOR),
-        ("emptyCache", Signs::EMPTY_CACHE),
         ("getCUDABlasLtWorkspace", Signs::WORKSPACE),
         ("setWorkspaceForHandle", Signs::WORKSPACE),
         ("getNewWorkspace", Signs::WORKSPACE),
@@ -172,28 +164,11 @@ fn native(name: &str) -> FrameMarks {
         ("ProcessGroupNCCL", Signs::COMMUNICATION),
         ("Reducer::", Signs::COMMUNICATION),
     ];
-    const FACTORIES: &[&str] = &[
-        "zeros",
-        "empty",
-        "full",
-        "ones",
-        "zeros_like",
-        "empty_like",
-        "empty_strided",
-        "new_empty",
-        "new_zeros",
-    ];
     let mut marks = FrameMarks::default();
     for (part, sign) in RULES {
         if name.contains(part) {
             marks.signs.add(*sign);
         }
-    }
-    let made_by = name
-        .split_once("torch::autograd::THPVariable_")
-        .map(|(_, rest)| rest.split('(').next().unwrap_or(rest));
-    if made_by.is_some_and(|function| FACTORIES.contains(&function)) {
-        marks.signs.add(Signs::FACTORY);
     }
     marks
 }
@@ -422,12 +397,7 @@ fn combine(
     for id in ids {
         let frame = of(id);
         if kinds.get(*id) == FrameKind::Cpp {
-            // Only the operator nearest to the allocator made the tensor.
-            let mut signs = frame.signs;
-            if depth > 0 {
-                signs.0 &= !Signs::FACTORY.0;
-            }
-            marks.signs.add(signs);
+            marks.signs.add(frame.signs);
             continue;
         }
         depth += 1;
