@@ -1,6 +1,8 @@
 //! What an allocation is for: from the stack that made it, the stack that freed it, and its life
 //! against the phases.
 
+use super::caches;
+use super::frame_kind::FrameKinds;
 use super::marks::{Marks, Phase, Signs, StackMarks};
 use super::phases::Phases;
 use super::sizes;
@@ -99,6 +101,8 @@ pub enum Because {
     OutlivesBackward,
     /// Freed by dropping the gradients.
     ZeroGrad,
+    /// By how it behaves, without a name that tells.
+    Shape,
 }
 
 /// A category and its reason.
@@ -184,6 +188,7 @@ impl Ahead {
 pub fn classify(
     snapshot: &Snapshot,
     timeline: &Timeline,
+    kinds: &FrameKinds,
     marks: &StackMarks,
     phases: &Phases,
 ) -> Vec<Class> {
@@ -208,6 +213,7 @@ pub fn classify(
         })
         .collect();
     sizes::refine(timeline, &mut classes);
+    caches::refine(snapshot, timeline, kinds, phases, &mut classes);
     classes
 }
 

@@ -176,7 +176,7 @@ impl Diagnosis {
             matches!(history, History::None | History::StateOnly) || allocations < FEW_ALLOCATIONS;
         match oom {
             None if is_silent => diagnosis.cannot_tell(device, history),
-            _ => judge::judge(&mut diagnosis, snapshot, device, kinds, marks),
+            _ => judge::judge(&mut diagnosis, snapshot, device, kinds, marks, history),
         }
         diagnosis.fixes = fixes::fixes(snapshot, device, &diagnosis);
         diagnosis

@@ -4,10 +4,12 @@ use super::Device;
 use super::category::Category;
 use super::diagnosis::{Cause, Claim, Diagnosis, Evidence};
 use super::frame_kind::FrameKinds;
+use super::history::History;
 use super::leak::{self, Group, Kind};
 use super::lines::{self, Holder};
 use super::marks::{Phase, StackMarks};
 use super::need::{self, Need};
+use super::phases::Told;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::Oom;
@@ -22,6 +24,9 @@ const LEAK_SHARE: f64 = 0.5;
 const LONG: usize = 8;
 /// A part of the memory below this share is not worth naming.
 const WORTH: f64 = 0.1;
+
+/// Without stacks and annotations no claim is surer than this.
+const GUESS: f64 = 0.5;
 
 struct Judge<'a> {
     snapshot: &'a Snapshot,
@@ -38,18 +43,19 @@ pub(super) fn judge(
     device: &Device,
     kinds: &FrameKinds,
     marks: &StackMarks,
+    history: History,
 ) {
     let upto = device.timeline.ooms.last().map_or_else(|| device.last_entry(), |oom| oom.entry);
     let leaks = leak::leaks(snapshot, device, marks, upto);
     let judge = Judge { snapshot, device, kinds, marks, leaks };
     match device.timeline.ooms.last() {
         Some(oom) => judge.failure(diagnosis, oom),
-        None => judge.no_failure(diagnosis),
+        None => judge.no_failure(diagnosis, history),
     }
 }
 
 impl Judge<'_> {
-    fn no_failure(&self, diagnosis: &mut Diagnosis) {
+    fn no_failure(&self, diagnosis: &mut Diagnosis, history: History) {
         let peak = self.device.timeline.usage_after(diagnosis.entry);
         let steps = self.device.steps.len();
         let summary = format!(
@@ -64,6 +70,7 @@ impl Judge<'_> {
                 _ => 0.6,
             };
             diagnosis.ranking.push(self.leak_claim(confidence));
+            self.limit_trust(diagnosis);
             diagnosis.headline = format!(
                 "Memory leaks: each step keeps {} more, made at {}.",
                 Bytes(self.leak_rate() as u64),
@@ -89,7 +96,12 @@ impl Judge<'_> {
                 .ruled_out
                 .push((Cause::Leak, format!("no place in the code keeps more and more{how}")));
         }
-        let confidence = if steps >= 3 { 0.8 } else { 0.5 };
+        // What is lost may have failed.
+        let confidence = match history {
+            History::Complete if steps >= 3 => 0.9,
+            History::Complete => 0.7,
+            _ => 0.55,
+        };
         diagnosis.ranking.push(Claim {
             cause: Cause::None,
             confidence,
@@ -111,6 +123,7 @@ impl Judge<'_> {
         self.fragmentation(diagnosis, oom, need, oom.usage.reserved + headroom);
         let leaked = self.leak(diagnosis, oom);
         self.fill(diagnosis, oom, leaked);
+        self.limit_trust(diagnosis);
         diagnosis.ranking.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         self.tell_failure(diagnosis, oom, need);
     }
@@ -346,6 +359,15 @@ impl Judge<'_> {
                 "{} allocations failed in this recording; this is the last of them.",
                 Count(self.device.timeline.ooms.len() as u64)
             ));
+        }
+    }
+
+    /// What is guessed from sizes and lifetimes is no more than a guess.
+    fn limit_trust(&self, diagnosis: &mut Diagnosis) {
+        if self.device.phases.told == Told::Guessed {
+            for claim in &mut diagnosis.ranking {
+                claim.confidence = claim.confidence.min(GUESS);
+            }
         }
     }
 

@@ -96,6 +96,8 @@ pub struct Marks {
 #[derive(Clone, Debug)]
 pub struct StackMarks {
     marks: Vec<Marks>,
+    /// Of each frame, by id, the phase that it marks.
+    frame_phases: Vec<Option<Phase>>,
     /// Whether any stack has native frames of the autograd engine.
     pub engine_seen: bool,
 }
@@ -124,7 +126,14 @@ impl StackMarks {
         let marks: Vec<Marks> =
             (0..count).map(|id| combine(snapshot, StackId(id), kinds, &frames)).collect();
         let engine_seen = marks.iter().any(|marks| marks.signs.has(Signs::ENGINE));
-        StackMarks { marks, engine_seen }
+        let frame_phases = frames.iter().map(|frame| frame.phase).collect();
+        StackMarks { marks, frame_phases, engine_seen }
+    }
+
+    /// The phase that a frame marks by itself; `None` for ordinary code.
+    #[must_use]
+    pub fn phase_of(&self, frame: FrameId) -> Option<Phase> {
+        self.frame_phases.get(frame.0 as usize).copied().flatten()
     }
 
     /// The marks of a stack.

@@ -1,10 +1,12 @@
 //! Claims about memory, each with the bytes and stacks behind it. In go a snapshot and its
 //! timelines, out come categories, phases, steps and a diagnosis.
 
+mod caches;
 pub mod category;
 pub mod diagnosis;
 pub mod fixes;
 pub mod frame_kind;
+mod guess;
 pub mod history;
 mod judge;
 pub mod leak;
@@ -15,6 +17,7 @@ pub mod phases;
 mod sizes;
 pub mod spans;
 pub mod steps;
+mod turns;
 
 use crate::snapshot::Snapshot;
 use crate::timeline::Timeline;
@@ -82,8 +85,10 @@ impl Findings {
         let timelines: Vec<Timeline> =
             used.map(|device| Timeline::replay(snapshot, device)).collect();
         let history = history::history(snapshot, &timelines);
-        let devices: Vec<Device> =
-            timelines.into_iter().map(|timeline| Device::of(snapshot, &marks, timeline)).collect();
+        let devices: Vec<Device> = timelines
+            .into_iter()
+            .map(|timeline| Device::of(snapshot, &kinds, &marks, timeline))
+            .collect();
         let stacks = history::stacks_told(snapshot);
         let diagnosis = match judged
             .and_then(|judged| devices.iter().find(|device| device.timeline.device == judged))
@@ -121,11 +126,16 @@ fn is_used(snapshot: &Snapshot, device: u32) -> bool {
 }
 
 impl Device {
-    fn of(snapshot: &Snapshot, marks: &StackMarks, timeline: Timeline) -> Device {
+    fn of(
+        snapshot: &Snapshot,
+        kinds: &FrameKinds,
+        marks: &StackMarks,
+        timeline: Timeline,
+    ) -> Device {
         let spans = spans::spans_of(snapshot, timeline.device);
         let phases = Phases::of(snapshot, &timeline, marks, &spans);
-        let classes = category::classify(snapshot, &timeline, marks, &phases);
-        let steps = steps::steps_of(snapshot, &timeline, &phases);
+        let classes = category::classify(snapshot, &timeline, kinds, marks, &phases);
+        let steps = steps::steps_of(snapshot, &timeline, &phases, kinds, marks);
         Device { timeline, spans, phases, classes, steps }
     }
 

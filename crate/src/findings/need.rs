@@ -36,6 +36,10 @@ pub fn need(snapshot: &Snapshot, device: &Device, oom: &Oom) -> Option<Need> {
         })
     };
     let begin = device.steps.get(running)?.begin;
+    // Generation grows from step to step: that this one would have gone through says nothing.
+    if !device.steps.iter().any(|step| step.trains) {
+        return None;
+    }
     let turn = (begin..oom.entry).filter(|entry| is_alike(*entry)).count();
     let before = |entry: u32| {
         entry.checked_sub(1).map_or(device.timeline.start.allocated, |before| {

@@ -1,5 +1,6 @@
 //! The phase of every entry.
 
+use super::guess::{self, fullest_inside};
 use super::marks::{Phase, StackMarks};
 use super::spans::Span;
 use crate::snapshot::Snapshot;
@@ -17,8 +18,8 @@ pub enum Told {
     ByPythonStacks,
     /// No stacks, but the optimizer's annotations.
     ByAnnotations,
-    /// Nothing tells.
-    NotAtAll,
+    /// Nothing tells: guessed from sizes and lifetimes.
+    Guessed,
 }
 
 /// The phase of each entry of a device.
@@ -31,6 +32,8 @@ pub struct Phases {
     /// Whether a free's stack tells where it was freed. With `context="alloc"` it repeats the
     /// allocation's, which the file does not say; it shows in nearly all pairs being equal.
     pub frees_tell: bool,
+    /// Where nothing tells, the entries at which the turns of a loop seem to begin.
+    pub guessed_turns: Vec<u32>,
 }
 
 impl Phases {
@@ -64,7 +67,7 @@ impl Phases {
             if by_annotations(timeline, spans, &mut by_entry) {
                 Told::ByAnnotations
             } else {
-                Told::NotAtAll
+                Told::Guessed
             }
         } else if marks.engine_seen || told_allocs * 100 > allocs * 97 {
             Told::ByStacks
@@ -89,7 +92,9 @@ impl Phases {
                 }
             }
         }
-        Phases { told, by_entry, frees_tell }
+        let guessed_turns =
+            if told == Told::Guessed { guess::phases(timeline, &mut by_entry) } else { Vec::new() };
+        Phases { told, by_entry, frees_tell, guessed_turns }
     }
 
     /// The phase of an entry.
@@ -155,7 +160,7 @@ fn by_annotations(timeline: &Timeline, spans: &[Span], by_entry: &mut [Phase]) -
             .map_or(by_entry.len(), |length| begin + length);
         let from = if is_first { split_loading(timeline, by_entry, begin, end) } else { begin };
         is_first = false;
-        let fullest = fullest_inside(timeline, from, end);
+        let fullest = fullest_inside(timeline, from as u32, end as u32) as usize;
         for (place, phase) in by_entry.iter_mut().enumerate().take(end).skip(from) {
             *phase = if place <= fullest { Phase::Forward } else { Phase::Backward };
         }
@@ -175,31 +180,6 @@ fn split_loading(timeline: &Timeline, by_entry: &mut [Phase], begin: usize, end:
     let split = (begin..end).find(|entry| dies_inside(*entry)).unwrap_or(end);
     by_entry[begin..split].fill(Phase::Loading);
     split
-}
-
-fn fullest_inside(timeline: &Timeline, begin: usize, end: usize) -> usize {
-    let (mut live, mut most, mut fullest) = (0_u64, 0, begin);
-    for entry in begin..end {
-        let Some(allocation) =
-            timeline.allocation_of(entry as u32).and_then(|id| timeline.allocation(id))
-        else {
-            continue;
-        };
-        let is_inside = allocation.begin().is_some_and(|first| first as usize >= begin)
-            && (allocation.last_entry() as usize) < end;
-        if !is_inside {
-            continue;
-        }
-        if allocation.begin() == Some(entry as u32) {
-            live = live.saturating_add(allocation.size);
-        } else if allocation.free_requested() == Some(entry as u32) {
-            live = live.saturating_sub(allocation.size);
-        }
-        if live > most {
-            (most, fullest) = (live, entry);
-        }
-    }
-    fullest
 }
 
 fn allocation_made_at(

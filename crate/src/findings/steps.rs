@@ -1,12 +1,15 @@
-//! Training steps: where one iteration ends and the next begins.
+//! Steps: where one iteration ends and the next begins.
 
-use super::marks::Phase;
-use super::phases::Phases;
+use super::frame_kind::FrameKinds;
+use super::marks::{Phase, StackMarks};
+use super::phases::{Phases, Told};
+use super::turns::Loops;
 use crate::snapshot::Snapshot;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
+use std::ops::Range;
 
-/// One training step, as a range of entries.
+/// One step, as a range of entries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Step {
     /// First entry.
@@ -17,29 +20,89 @@ pub struct Step {
     pub baseline: u64,
     /// Most allocated in it, in bytes.
     pub peak: u64,
+    /// Whether it has a backward pass; else it generates, evaluates or is cut short.
+    pub trains: bool,
 }
 
-/// The steps of a trace, oldest first; empty where no backward pass and no optimizer is seen.
+/// Forward passes before a backward one from which on they are a loop of their own.
+const OWN_LOOP: usize = 3;
+
+/// The steps of a trace, oldest first; empty where no loop is seen. Loading belongs to none.
 ///
-/// An iteration ends with the last entry of backward, optimizer or zero_grad before the next
+/// A training step ends with the last entry of backward, optimizer or zero_grad before the next
 /// forward allocation. Iterations without an optimizer belong to the next one with one: gradient
-/// accumulation. Loading belongs to none.
+/// accumulation. What lies outside of training is divided by the turns of the program's own loop;
+/// without stacks, by recurring sizes.
 #[must_use]
-pub fn steps_of(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> Vec<Step> {
-    let trace = snapshot.trace(timeline.device);
+pub fn steps_of(
+    snapshot: &Snapshot,
+    timeline: &Timeline,
+    phases: &Phases,
+    kinds: &FrameKinds,
+    marks: &StackMarks,
+) -> Vec<Step> {
+    let Some(first) = first_work(snapshot, timeline, phases) else { return Vec::new() };
+    let begin = after_loading(phases, first);
+    let count = timeline.entries();
+    let loops = || Loops::of(snapshot, timeline, kinds, marks, phases);
+    let cuts: Vec<u32> = match phases.told {
+        Told::Guessed => phases.guessed_turns.clone(),
+        _ if phases.by_entry.contains(&Phase::Backward) => {
+            with_other_loops(training_cuts(snapshot, timeline, phases), begin, phases, &loops())
+        }
+        Told::ByAnnotations => training_cuts(snapshot, timeline, phases),
+        Told::ByStacks | Told::ByPythonStacks => loops().turns(begin..count),
+    };
+    if cuts.is_empty() && !phases.by_entry.contains(&Phase::Backward) {
+        return Vec::new();
+    }
+    ranges(begin, &cuts, count).map(|range| step(timeline, phases, range)).collect()
+}
+
+fn step(timeline: &Timeline, phases: &Phases, range: Range<u32>) -> Step {
+    let places = range.start as usize..range.end as usize;
+    let allocated = timeline.usage.allocated.get(places.clone()).unwrap_or_default();
+    let phases = phases.by_entry.get(places).unwrap_or_default();
+    Step {
+        begin: range.start,
+        end: range.end,
+        baseline: allocated.iter().copied().min().unwrap_or(0),
+        peak: allocated.iter().copied().max().unwrap_or(0),
+        trains: phases.contains(&Phase::Backward),
+    }
+}
+
+fn ranges(begin: u32, cuts: &[u32], end: u32) -> impl Iterator<Item = Range<u32>> {
+    let mut from = begin;
+    let ends = cuts.iter().copied().chain([end]).collect::<Vec<u32>>();
+    ends.into_iter().filter_map(move |cut| {
+        let range = from..cut;
+        from = from.max(cut);
+        (!range.is_empty()).then_some(range)
+    })
+}
+
+fn first_work(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> Option<u32> {
+    let is_work = |entry: &u32| {
+        matches!(phases.get(*entry), Phase::Forward | Phase::Backward)
+            && snapshot
+                .entry(timeline.device, *entry)
+                .is_some_and(|entry| entry.action == Action::Alloc)
+    };
+    (0..timeline.entries()).find(is_work)
+}
+
+/// Where training steps end.
+fn training_cuts(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> Vec<u32> {
     let mut cuts: Vec<(u32, bool)> = Vec::new();
     let mut last_work: Option<u32> = None;
     let (mut in_forward, mut has_optimizer) = (false, false);
-    let mut first_work = None;
-    for (entry, place) in (0_u32..).zip(trace.clone()) {
+    for (entry, place) in (0_u32..).zip(snapshot.trace(timeline.device)) {
         let Some(action) = snapshot.entries.get(place).map(|entry| entry.action) else { break };
         if !matches!(action, Action::Alloc | Action::FreeRequested) {
             continue;
         }
         let phase = phases.get(entry);
-        if action == Action::Alloc && matches!(phase, Phase::Forward | Phase::Backward) {
-            first_work.get_or_insert(entry);
-        }
         match phase {
             // zero_grad between forward and backward ends nothing.
             Phase::ZeroGrad if in_forward => has_optimizer = true,
@@ -58,30 +121,36 @@ pub fn steps_of(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> Ve
             _ => {}
         }
     }
-    let Some(first_work) = first_work else { return Vec::new() };
-    if cuts.is_empty() && !phases.by_entry.contains(&Phase::Backward) {
-        return Vec::new();
-    }
     if cuts.iter().any(|(_, optimizer)| *optimizer) {
         cuts.retain(|(_, optimizer)| *optimizer);
     }
-    let count = timeline.entries();
-    let mut begin = after_loading(phases, first_work);
-    let mut steps = Vec::new();
-    for end in cuts.into_iter().map(|(cut, _)| cut).chain([count]) {
-        if begin < end {
-            let allocated =
-                timeline.usage.allocated.get(begin as usize..end as usize).unwrap_or_default();
-            steps.push(Step {
-                begin,
-                end,
-                baseline: allocated.iter().copied().min().unwrap_or(0),
-                peak: allocated.iter().copied().max().unwrap_or(0),
-            });
-            begin = end;
+    cuts.into_iter().map(|(cut, _)| cut).collect()
+}
+
+/// Adds the turns of evaluation and generation around the training steps. Forward passes ahead of
+/// a backward one are such a loop only if the other steps have none: a program may well run several
+/// passes for one backward.
+fn with_other_loops(cuts: Vec<u32>, begin: u32, phases: &Phases, loops: &Loops<'_>) -> Vec<u32> {
+    let end = phases.by_entry.len() as u32;
+    let forward_only: Vec<(Range<u32>, bool)> = ranges(begin, &cuts, end)
+        .map(|range| {
+            let backward = range.clone().find(|entry| phases.get(*entry) == Phase::Backward);
+            (range.start..backward.unwrap_or(range.end), backward.is_none())
+        })
+        .collect();
+    let mut lengths: Vec<usize> = forward_only.iter().map(|(range, _)| range.len()).collect();
+    lengths.sort_unstable();
+    let ordinary = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let mut all = cuts;
+    for (range, is_open) in forward_only {
+        // A step like the others is one pass.
+        if range.len() >= ordinary * OWN_LOOP || is_open && range.len() > ordinary {
+            all.extend(loops.turns(range));
         }
     }
-    steps
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The first entry after loading that leads up to `first_work`: the batch belongs to the step.

@@ -105,7 +105,11 @@ impl Stacks {
         }
     }
 
-    pub(super) fn intern_frame(&mut self, frame: Frame) -> Result<FrameId> {
+    /// The id of `frame`, added if it is new.
+    ///
+    /// # Errors
+    /// `Limit` beyond [`limits::HANDLES`].
+    pub fn intern_frame(&mut self, frame: Frame) -> Result<FrameId> {
         let hash = FxBuildHasher.hash_one(frame);
         let Stacks { frames, frame_ids, .. } = self;
         if let Some(id) = frame_ids.find(hash, |id| frames.get(*id as usize) == Some(&frame)) {
@@ -120,7 +124,11 @@ impl Stacks {
         Ok(FrameId(id))
     }
 
-    pub(super) fn intern_stack(&mut self, frames: &[FrameId]) -> Result<StackId> {
+    /// The id of the stack of `frames` (innermost first), added if it is new.
+    ///
+    /// # Errors
+    /// `Limit` beyond [`limits::HANDLES`].
+    pub fn intern_stack(&mut self, frames: &[FrameId]) -> Result<StackId> {
         let hash = hash_of(frames);
         let Stacks { flat, ends, stack_ids, .. } = self;
         if let Some(id) = stack_ids.find(hash, |id| slice(flat, ends, *id) == frames) {

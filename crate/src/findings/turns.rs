@@ -1,0 +1,174 @@
+//! Turns of the program's own loops, told by stacks: where a later allocation comes from an earlier
+//! line of the same function, that function has begun its loop anew.
+//!
+//! Training steps are found by their backward passes and optimizer; generation and evaluation have
+//! neither, and this is what divides them.
+
+use super::frame_kind::{FrameKind, FrameKinds};
+use super::marks::{Phase, StackMarks};
+use super::phases::Phases;
+use crate::pickle::TextId;
+use crate::snapshot::Snapshot;
+use crate::snapshot::stack::{FrameId, StackId};
+use crate::snapshot::trace::Action;
+use crate::timeline::Timeline;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Fewer turns than this are no loop.
+const FEWEST: usize = 3;
+/// A loop spans at least this share of the entries looked at.
+const SPAN: f64 = 0.4;
+
+/// The ordinary code around the first marked frame of a stack, outermost first, and what follows.
+struct Path {
+    outer: Vec<FrameId>,
+    /// The function that the outermost module's call runs.
+    forward: Option<FrameId>,
+}
+
+/// A loop: the frames around the function that loops, and that function.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Loop {
+    around: Vec<FrameId>,
+    function: (TextId, TextId),
+    /// The line at which a turn begins.
+    line: u32,
+}
+
+/// The loops of one device's trace.
+pub(super) struct Loops<'a> {
+    snapshot: &'a Snapshot,
+    timeline: &'a Timeline,
+    phases: &'a Phases,
+    paths: Vec<Path>,
+    main: Option<(TextId, TextId)>,
+}
+
+impl<'a> Loops<'a> {
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        timeline: &'a Timeline,
+        kinds: &FrameKinds,
+        marks: &StackMarks,
+        phases: &'a Phases,
+    ) -> Self {
+        let count = u32::try_from(snapshot.stacks.len()).unwrap_or(u32::MAX);
+        let paths: Vec<Path> =
+            (0..count).map(|id| path(snapshot, kinds, marks, StackId(id))).collect();
+        // Other threads have loops of their own.
+        let mut outermost: FxHashMap<(TextId, TextId), u32> = FxHashMap::default();
+        for path in &paths {
+            if let Some(function) = path.outer.first().and_then(|id| function(snapshot, *id)) {
+                *outermost.entry(function).or_default() += 1;
+            }
+        }
+        let main = outermost.into_iter().max_by_key(|(function, count)| (*count, function.0.0));
+        Loops { snapshot, timeline, phases, paths, main: main.map(|(function, _)| function) }
+    }
+
+    /// The entries in `range` at which a turn begins, of the outermost loop around forward passes;
+    /// empty where there is none.
+    pub(super) fn turns(&self, range: Range<u32>) -> Vec<u32> {
+        let mut loops: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
+        let mut passes: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
+        let mut heads: FxHashMap<Vec<FrameId>, StackId> = FxHashMap::default();
+        let mut known: FxHashMap<(StackId, StackId), Option<Loop>> = FxHashMap::default();
+        let mut before: Option<StackId> = None;
+        for entry in range.clone() {
+            let Some(here) = self.snapshot.entry(self.timeline.device, entry) else { break };
+            let Some(path) = self.paths.get(here.stack.0 as usize) else { continue };
+            let is_main = path.outer.first().and_then(|id| function(self.snapshot, *id));
+            if here.action != Action::Alloc || is_main.is_none() || is_main != self.main {
+                continue;
+            }
+            if path.forward.is_some() && !heads.contains_key(&path.outer) {
+                heads.insert(path.outer.clone(), here.stack);
+            }
+            if let Some(last) = before.filter(|last| *last != here.stack) {
+                let turn = known
+                    .entry((last, here.stack))
+                    .or_insert_with(|| self.turn_between(last, here.stack));
+                if let Some(turn) = turn {
+                    loops.entry(turn.clone()).or_default().push(entry);
+                }
+                if heads.get(&path.outer) == Some(&here.stack)
+                    && let Some(pass) = self.pass_between(last, here.stack)
+                {
+                    passes.entry(pass).or_default().push(entry);
+                }
+            }
+            before = Some(here.stack);
+        }
+        self.outermost(loops, &range).or_else(|| self.outermost(passes, &range)).unwrap_or_default()
+    }
+
+    /// The loop that has turned between two successive allocations.
+    fn turn_between(&self, a: StackId, b: StackId) -> Option<Loop> {
+        let a = self.paths.get(a.0 as usize)?;
+        let b = self.paths.get(b.0 as usize)?;
+        let depth = a.outer.iter().zip(&b.outer).position(|(a, b)| a != b)?;
+        self.back(*a.outer.get(depth)?, *b.outer.get(depth)?, a.outer.get(..depth)?)
+    }
+
+    /// The call of a module that has begun anew between two successive allocations: for a loop
+    /// whose body allocates in a single line.
+    fn pass_between(&self, a: StackId, b: StackId) -> Option<Loop> {
+        let a = self.paths.get(a.0 as usize)?;
+        let b = self.paths.get(b.0 as usize)?;
+        if a.outer != b.outer {
+            return None;
+        }
+        self.back(a.forward?, b.forward?, &a.outer)
+    }
+
+    fn back(&self, a: FrameId, b: FrameId, around: &[FrameId]) -> Option<Loop> {
+        let (from, to) = (self.snapshot.stacks.frame(a)?, self.snapshot.stacks.frame(b)?);
+        let is_back = (from.name, from.filename) == (to.name, to.filename) && to.line < from.line;
+        is_back.then(|| Loop {
+            around: around.to_vec(),
+            function: (to.name, to.filename),
+            line: to.line,
+        })
+    }
+
+    /// Of the loops that turn often enough around forward passes, the outermost; of one function's
+    /// the one that begins highest.
+    fn outermost(&self, loops: FxHashMap<Loop, Vec<u32>>, range: &Range<u32>) -> Option<Vec<u32>> {
+        let least_span = f64::from(range.end - range.start) * SPAN;
+        let is_loop = |turns: &[u32]| {
+            let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return false };
+            turns.len() >= FEWEST
+                && f64::from(last - first) >= least_span
+                && turns.windows(2).all(|turn| self.computes(turn[0]..turn[1]))
+        };
+        loops
+            .into_iter()
+            .filter(|(_, turns)| is_loop(turns))
+            .min_by_key(|(found, _)| (found.around.len(), found.line, found.function.0.0))
+            .map(|(_, turns)| turns)
+    }
+
+    fn computes(&self, mut turn: Range<u32>) -> bool {
+        turn.any(|entry| self.phases.get(entry) == Phase::Forward)
+    }
+}
+
+fn path(snapshot: &Snapshot, kinds: &FrameKinds, marks: &StackMarks, stack: StackId) -> Path {
+    let python = || {
+        let frames = snapshot.stacks.frames_of(stack).iter().rev().copied();
+        frames.filter(|id| kinds.get(*id) != FrameKind::Cpp)
+    };
+    let outer: Vec<FrameId> = python().take_while(|id| marks.phase_of(*id).is_none()).collect();
+    let mut inner = python().skip(outer.len());
+    let is_forward = |id: &FrameId| marks.phase_of(*id) == Some(Phase::Forward);
+    let forward = match inner.next() {
+        Some(first) if is_forward(&first) => inner.find(|id| !is_forward(id)),
+        _ => None,
+    };
+    Path { outer, forward }
+}
+
+fn function(snapshot: &Snapshot, frame: FrameId) -> Option<(TextId, TextId)> {
+    snapshot.stacks.frame(frame).map(|frame| (frame.name, frame.filename))
+}
