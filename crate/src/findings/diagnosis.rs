@@ -5,8 +5,10 @@
 
 use super::frame_kind::FrameKinds;
 use super::history::History;
+use super::keeping::References;
 use super::lines::{self, Line};
 use super::marks::StackMarks;
+use super::savings::Recording;
 use super::{Composition, Device, fixes, judge};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
@@ -93,7 +95,9 @@ pub struct Diagnosis {
     pub composition: Composition,
     /// What holds them, most bytes first.
     pub lines: Vec<Line>,
-    /// What to do.
+    /// The references kept, where there is a leak.
+    pub kept: Option<References>,
+    /// What to do, and what would not help.
     pub fixes: Vec<fixes::Fix>,
     /// The verdict in one sentence.
     pub headline: String,
@@ -167,6 +171,7 @@ impl Diagnosis {
             margin_bytes: None,
             composition,
             lines: lines::lines_at(snapshot, &device.timeline, kinds, &device.classes, entry),
+            kept: None,
             fixes: Vec::new(),
             headline: String::new(),
             summary: Vec::new(),
@@ -178,7 +183,15 @@ impl Diagnosis {
             None if is_silent => diagnosis.cannot_tell(device, history),
             _ => judge::judge(&mut diagnosis, snapshot, device, kinds, marks, history),
         }
-        diagnosis.fixes = fixes::fixes(snapshot, device, &diagnosis);
+        let recording = Recording {
+            device,
+            upto: if moment == Moment::Oom { entry } else { device.last_entry() },
+            request: oom.map(|oom| {
+                (oom.request_bytes, judge::request_category(snapshot, device, marks, oom))
+            }),
+        };
+        let case = fixes::Case { snapshot, device, kinds, marks, diagnosis: &diagnosis, recording };
+        diagnosis.fixes = fixes::fixes(&case);
         diagnosis
     }
 
@@ -235,6 +248,7 @@ fn empty() -> Diagnosis {
         margin_bytes: None,
         composition: [0; 10],
         lines: Vec::new(),
+        kept: None,
         fixes: Vec::new(),
         headline: "This file is empty: the process held no CUDA memory when it was written."
             .to_owned(),

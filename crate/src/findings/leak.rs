@@ -73,6 +73,8 @@ pub struct Group {
     pub per_step: f64,
     /// Last contributing allocation's entry.
     pub entry: u32,
+    /// Its members: places among the timeline's allocations, each with the end of its step.
+    pub members: Vec<(usize, u32)>,
     /// Whether this is a leak by its own numbers.
     pub is_leak: bool,
 }
@@ -117,6 +119,7 @@ fn least(device: &Device, step: &Step) -> u64 {
 
 /// A survivor: its allocation, the step that made it, and the step that let go of it.
 struct Survivor<'a> {
+    place: usize,
     allocation: &'a Allocation,
     category: Category,
     made: usize,
@@ -136,7 +139,8 @@ fn survivors<'a>(
 ) -> Vec<(StackId, Vec<Survivor<'a>>)> {
     let mut places: FxHashMap<(StackId, u64, u8), usize> = FxHashMap::default();
     let mut groups: Vec<(StackId, Vec<Survivor<'a>>)> = Vec::new();
-    for (allocation, class) in device.timeline.allocations.iter().zip(&device.classes) {
+    let all = device.timeline.allocations.iter().zip(&device.classes).enumerate();
+    for (number, (allocation, class)) in all {
         let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { continue };
         // Written over in place, grown on purpose, or dropped at each step's end.
         let is_kept_on_purpose = matches!(
@@ -166,7 +170,13 @@ fn survivors<'a>(
                 groups.push((allocation.stack, Vec::new()));
                 groups.len() - 1
             });
-            groups[place].1.push(Survivor { allocation, category: class.category, made, ended });
+            groups[place].1.push(Survivor {
+                place: number,
+                allocation,
+                category: class.category,
+                made,
+                ended,
+            });
         }
     }
     groups
@@ -226,6 +236,10 @@ fn judge(
         height: if is_saw { height(members) } else { kept },
         per_step,
         entry: members.iter().map(|member| member.allocation.first_entry()).max()?,
+        members: members
+            .iter()
+            .map(|member| (member.place, steps.get(member.made).map_or(u32::MAX, |step| step.end)))
+            .collect(),
         is_leak,
     })
 }

@@ -93,6 +93,16 @@ pub fn lines_at(
     lines
 }
 
+/// A frame's place as `train.py:88`.
+#[must_use]
+pub fn short_line(snapshot: &Snapshot, frame: FrameId) -> String {
+    snapshot.stacks.frame(frame).map_or_else(String::new, |frame| {
+        let file = snapshot.texts.get(frame.filename);
+        let short = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        format!("{short}:{}", frame.line)
+    })
+}
+
 /// What there is to name for a stack.
 #[must_use]
 pub fn holder_of(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> Holder {

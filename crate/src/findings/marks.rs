@@ -65,6 +65,8 @@ signs! {
     COLLECTOR = 12,
     /// Gradient clipping or scaling.
     CLIPPING = 13,
+    /// Autocast's conversion to a lower precision.
+    CAST = 14,
     /// A module's call.
     MODULE = 15,
 }
@@ -156,6 +158,7 @@ fn native(name: &str) -> FrameMarks {
     const RULES: &[(&str, Signs)] = &[
         ("torch::autograd::Engine::", Signs::ENGINE),
         ("PythonEngine::", Signs::ENGINE),
+        ("autocast::cached_cast", Signs::CAST),
         ("SavedVariable", Signs::SAVED),
         ("release_variables", Signs::SAVED),
         ("THPVariable_set_grad", Signs::SET_GRAD),

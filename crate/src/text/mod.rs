@@ -1,7 +1,8 @@
 //! Views as plain text, for the terminal and the copy button.
 
+use crate::findings::diagnosis::Cause;
 use crate::units::{Bytes, Count};
-use crate::view::report::{LineReport, Report};
+use crate::view::report::{FixReport, LineReport, Report};
 use std::fmt::{self, Display, Formatter};
 
 /// Lines of code printed.
@@ -30,22 +31,10 @@ impl Display for ReportText<'_> {
                 writeln!(f, "  … and {hidden} more (--json lists them)")?;
             }
         }
-        if !diagnosis.fixes.is_empty() {
-            writeln!(f, "\nWhat to do")?;
-            for fix in &diagnosis.fixes {
-                match fix.saves_bytes.filter(|saves| *saves > 0) {
-                    Some(saves) => writeln!(
-                        f,
-                        "  {} (saves {}, {}): {}",
-                        fix.title,
-                        Bytes(saves),
-                        fix.basis.label(),
-                        fix.note
-                    )?,
-                    None => writeln!(f, "  {}: {}", fix.title, fix.note)?,
-                }
-            }
-        }
+        let what =
+            if diagnosis.cause == Cause::None { "What would lower the peak" } else { "What to do" };
+        fixes(f, what, diagnosis.fixes.iter().filter(|fix| fix.helps))?;
+        fixes(f, "What would not help", diagnosis.fixes.iter().filter(|fix| !fix.helps))?;
         if let Some(record) = &report.record {
             writeln!(f, "\nHow to record a file that can tell\n  {}", record.why)?;
             for line in record.code.lines() {
@@ -54,6 +43,30 @@ impl Display for ReportText<'_> {
         }
         file(f, report)
     }
+}
+
+fn fixes<'a>(
+    f: &mut Formatter<'_>,
+    title: &str,
+    fixes: impl Iterator<Item = &'a FixReport>,
+) -> fmt::Result {
+    for (number, fix) in (1..).zip(fixes) {
+        if number == 1 {
+            writeln!(f, "\n{title}")?;
+        }
+        let saves = match fix.saves_bytes.filter(|_| fix.helps) {
+            Some(saves) => format!(" (saves {}, {})", Bytes(saves), fix.basis.label()),
+            None => String::new(),
+        };
+        writeln!(f, "  {number}. {}{saves}\n     {}", fix.title, fix.note)?;
+        if !fix.cost.is_empty() {
+            writeln!(f, "     Cost: {}", fix.cost)?;
+        }
+        for line in fix.snippet.iter().flat_map(|snippet| snippet.lines()) {
+            writeln!(f, "         {line}")?;
+        }
+    }
+    Ok(())
 }
 
 fn bar(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {

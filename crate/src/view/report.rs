@@ -257,13 +257,19 @@ pub struct FixReport {
     /// Its name for programs.
     pub id: &'static str,
     /// What to do.
-    pub title: &'static str,
-    /// What it would save.
+    pub title: String,
+    /// Whether it helps here.
+    pub helps: bool,
+    /// What it takes off the peak; 0 for what does not help.
     pub saves_bytes: Option<u64>,
     /// How that is known.
     pub basis: Basis,
-    /// How, and at what cost.
+    /// Where and how.
     pub note: String,
+    /// What it costs; empty where nothing.
+    pub cost: &'static str,
+    /// Code to copy.
+    pub snippet: Option<String>,
 }
 
 /// How to record a file that can tell.
@@ -464,10 +470,13 @@ fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> DiagnosisReport
     });
     let fix = |fix: &Fix| FixReport {
         id: fix.id,
-        title: fix.title,
+        title: fix.title.clone(),
+        helps: fix.helps,
         saves_bytes: fix.saves_bytes,
         basis: fix.basis,
         note: fix.note.clone(),
+        cost: fix.cost,
+        snippet: fix.snippet.clone(),
     };
     DiagnosisReport {
         device: diagnosis.device,

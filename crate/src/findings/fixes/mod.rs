@@ -1,0 +1,195 @@
+//! What to do, what it would bring and what it costs; and what would not help.
+
+mod allocator;
+mod cache;
+mod kept;
+mod resident;
+mod running;
+mod useless;
+
+use super::Device;
+use super::category::Category;
+use super::diagnosis::{Cause, Diagnosis};
+use super::frame_kind::FrameKinds;
+use super::marks::StackMarks;
+use super::savings::Recording;
+use crate::snapshot::Snapshot;
+use crate::snapshot::stack::FrameId;
+use serde::Serialize;
+
+/// How a saving is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The recorded requests, run through the allocator's rules under other settings.
+    Replayed,
+    /// Read off the recording.
+    Measured,
+    /// Estimated from the recording.
+    Estimated,
+    /// Not known.
+    None,
+}
+
+impl Basis {
+    /// The same for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Basis::Replayed => "replayed",
+            Basis::Measured => "measured",
+            Basis::Estimated => "estimated",
+            Basis::None => "not known",
+        }
+    }
+}
+
+/// One thing to do, or one that people try and that would not help here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fix {
+    /// Its name for programs.
+    pub id: &'static str,
+    /// What to do, in a few words.
+    pub title: String,
+    /// Whether it helps here.
+    pub helps: bool,
+    /// What it takes off the peak of what was recorded, in bytes.
+    pub saves_bytes: Option<u64>,
+    /// How that is known.
+    pub basis: Basis,
+    /// Where, how, and why the number.
+    pub note: String,
+    /// What it costs; empty where nothing.
+    pub cost: &'static str,
+    /// Code to copy.
+    pub snippet: Option<String>,
+}
+
+impl Fix {
+    fn of(id: &'static str, title: impl Into<String>, note: impl Into<String>) -> Fix {
+        Fix {
+            id,
+            title: title.into(),
+            helps: true,
+            saves_bytes: None,
+            basis: Basis::None,
+            note: note.into(),
+            cost: "",
+            snippet: None,
+        }
+    }
+
+    fn saving(mut self, bytes: u64, basis: Basis) -> Fix {
+        self.saves_bytes = Some(bytes);
+        self.basis = basis;
+        self
+    }
+
+    fn costing(mut self, cost: &'static str) -> Fix {
+        self.cost = cost;
+        self
+    }
+
+    fn with(mut self, snippet: impl Into<String>) -> Fix {
+        self.snippet = Some(snippet.into());
+        self
+    }
+
+    fn useless(mut self) -> Fix {
+        self.helps = false;
+        self
+    }
+}
+
+/// What the fixes are worked out from.
+pub(super) struct Case<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) device: &'a Device,
+    pub(super) kinds: &'a FrameKinds,
+    pub(super) marks: &'a StackMarks,
+    pub(super) diagnosis: &'a Diagnosis,
+    pub(super) recording: Recording<'a>,
+}
+
+/// A saving below this share of the peak is not worth the work.
+const WORTH: f64 = 0.02;
+
+/// The fixes that the evidence carries, the largest saving first, then what would not help.
+pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
+    let mut fixes = match case.diagnosis.cause() {
+        Cause::Fragmentation => allocator::fixes(case),
+        Cause::Leak => kept::fixes(case),
+        Cause::Activations => running::fixes(case),
+        Cause::Weights => resident::fixes(case),
+        Cause::KvCache => cache::fixes(case),
+        // Nothing to mend, but what would lower the peak is worth knowing.
+        Cause::None if case.of_running() > case.of_resident() => running::fixes(case),
+        Cause::None => resident::fixes(case),
+        Cause::InsufficientData => Vec::new(),
+    };
+    // A cause of its own weight beside the first deserves its best remedy too.
+    for claim in case.diagnosis.ranking.iter().skip(1).take(2) {
+        if claim.bytes as f64 >= 0.25 * case.peak() as f64 {
+            let more = match claim.cause {
+                Cause::Activations => running::fixes(case),
+                Cause::Weights => resident::fixes(case),
+                Cause::KvCache => cache::fixes(case),
+                _ => Vec::new(),
+            };
+            fixes.extend(more.into_iter().filter(|fix| fix.saves_bytes.is_some()).take(1));
+        }
+    }
+    let least = (case.peak() as f64 * WORTH) as u64;
+    fixes.retain(|fix| fix.saves_bytes.is_none_or(|saves| saves >= least));
+    fixes.sort_by_key(|fix| std::cmp::Reverse(fix.saves_bytes));
+    let mut seen: Vec<&'static str> = Vec::new();
+    fixes.retain(|fix| {
+        let is_new = !seen.contains(&fix.id);
+        seen.push(fix.id);
+        is_new
+    });
+    fixes.extend(useless::fixes(case));
+    fixes
+}
+
+impl Case<'_> {
+    fn of(&self, category: Category) -> u64 {
+        self.diagnosis.composition[category.place()]
+    }
+
+    fn of_running(&self) -> u64 {
+        self.of(Category::Activations) + self.of(Category::Temporaries) + self.of(Category::Inputs)
+    }
+
+    fn of_resident(&self) -> u64 {
+        self.of(Category::Weights)
+            + self.of(Category::Gradients)
+            + self.of(Category::OptimizerStates)
+    }
+
+    fn peak(&self) -> u64 {
+        self.recording.peak(|_| super::savings::Kept::WHOLE)
+    }
+
+    fn is_expandable(&self) -> bool {
+        let device = self.device.timeline.device;
+        self.snapshot.settings.as_ref().is_some_and(|settings| settings.expandable_segments)
+            || self
+                .snapshot
+                .segments
+                .iter()
+                .any(|segment| segment.device == device && segment.is_expandable)
+    }
+
+    /// Whether any backward pass or optimizer was recorded.
+    fn trains(&self) -> bool {
+        use super::marks::Phase;
+        let phases = &self.device.phases.by_entry;
+        phases.iter().any(|phase| matches!(phase, Phase::Backward | Phase::Optimizer))
+    }
+
+    /// A line as `model.py:88`.
+    fn line(&self, frame: FrameId) -> String {
+        super::lines::short_line(self.snapshot, frame)
+    }
+}

