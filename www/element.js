@@ -221,6 +221,7 @@ class OomScope extends HTMLElement {
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry) => this.#show(entry),
       copyText: () => this.#open.request('text'),
+      copyMarkdown: () => this.#open.request('markdown'),
     };
   }
 

@@ -26,6 +26,8 @@ function answer({ id, kind, ...request }) {
       return session.entry(request.device, request.entry);
     case 'text':
       return session.text();
+    case 'markdown':
+      return session.markdown();
     default:
       throw { kind: 'Internal', message: `The analyzer knows no request named “${kind}”.` };
   }

@@ -5,6 +5,7 @@ use oomscope::error::Error;
 use oomscope::findings::Findings;
 use oomscope::snapshot;
 use oomscope::text::ReportText;
+use oomscope::text::markdown::ReportMarkdown;
 use oomscope::view::report::Report;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -37,6 +38,9 @@ struct ReportArguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Print the verdict as Markdown, for an issue tracker.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 fn version() -> String {
@@ -72,6 +76,8 @@ fn print_report(arguments: &ReportArguments) -> Result<(), String> {
         serde_json::to_writer_pretty(&mut out, &report)
             .map_err(std::io::Error::from)
             .and_then(|()| writeln!(out))
+    } else if arguments.markdown {
+        write!(out, "{}", ReportMarkdown(&report))
     } else {
         write!(out, "{}", ReportText(&report))
     };

@@ -1,4 +1,5 @@
-/** The report in its order: verdict, what to do, timeline, lines, file. */
+/** The report in its order: verdict, what to do, timeline, lines, checklist, file. */
+import { checklistView } from './checklist.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
 import { factsView } from './facts.js';
@@ -25,9 +26,10 @@ export function reportView(report, painter, on, signal) {
     'main',
     { class: 'report' },
     verdict.root,
-    fixesView(diagnosis.fixes),
+    fixesView(diagnosis),
     timeline.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
+    checklistView(diagnosis),
     factsView(report),
   );
 

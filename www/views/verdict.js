@@ -10,7 +10,7 @@ const TONES = { none: 'calm', insufficient_data: 'unsure' };
 
 /**
  * @param {object} report
- * @param {{copyText: () => Promise<string>, show: (entry: number) => void}} on
+ * @param {{copyText: () => Promise<string>, copyMarkdown: () => Promise<string>, show: (entry: number) => void}} on
  */
 export function verdictView(report, on) {
   const { diagnosis, record } = report;
@@ -24,9 +24,11 @@ export function verdictView(report, on) {
       h('span', { class: 'badge', 'data-tone': TONES[diagnosis.cause] ?? 'bad' }, diagnosis.cause_label),
       h('span', { class: 'confidence', title: `Confidence ${diagnosis.confidence.toFixed(2)} of 1` }, confidenceWords(diagnosis)),
       h('span', { class: 'space' }),
+      copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the verdict as Markdown, for an issue tracker' }),
       copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text' }),
     ),
     headline,
+    diagnosis.shape && shapeView(diagnosis.shape),
     diagnosis.summary.map((sentence) => h('p', { class: 'summary' }, prose(sentence))),
     record && recordView(record),
     diagnosis.bar.length > 0 && barView(diagnosis.bar, barTitle(diagnosis)),
@@ -35,6 +37,10 @@ export function verdictView(report, on) {
     reasons(diagnosis, on),
   );
   return { root, headline };
+}
+
+function shapeView({ form, label, meaning }) {
+  return h('p', { class: 'shape', 'data-form': form }, h('strong', {}, `Shape: ${label}. `), meaning);
 }
 
 function confidenceWords({ cause, confidence }) {

@@ -8,6 +8,7 @@ use super::history::History;
 use super::keeping::References;
 use super::lines::{self, Line};
 use super::marks::StackMarks;
+use super::need::Need;
 use super::savings::Recording;
 use super::{Composition, Device, fixes, judge};
 use crate::snapshot::Snapshot;
@@ -89,6 +90,8 @@ pub struct Diagnosis {
     pub contributing: Vec<Claim>,
     /// Causes that the numbers rule out, and why.
     pub ruled_out: Vec<(Cause, String)>,
+    /// What the step that failed needs in all, by the steps before it.
+    pub need: Option<Need>,
     /// How many bytes less would have gone through, where that is known.
     pub margin_bytes: Option<u64>,
     /// Allocated bytes by category at the moment.
@@ -168,6 +171,7 @@ impl Diagnosis {
             ranking: Vec::new(),
             contributing: Vec::new(),
             ruled_out: Vec::new(),
+            need: None,
             margin_bytes: None,
             composition,
             lines: lines::lines_at(snapshot, &device.timeline, kinds, &device.classes, entry),
@@ -245,6 +249,7 @@ fn empty() -> Diagnosis {
         }],
         contributing: Vec::new(),
         ruled_out: Vec::new(),
+        need: None,
         margin_bytes: None,
         composition: [0; 10],
         lines: Vec::new(),

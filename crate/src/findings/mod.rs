@@ -3,6 +3,7 @@
 
 mod caches;
 pub mod category;
+pub mod checklist;
 pub mod diagnosis;
 pub mod fixes;
 pub mod frame_kind;
@@ -16,6 +17,7 @@ pub mod marks;
 pub mod need;
 pub mod phases;
 pub mod savings;
+pub mod shape;
 mod sizes;
 pub mod spans;
 pub mod steps;
@@ -29,6 +31,7 @@ use frame_kind::FrameKinds;
 use history::{History, StacksTold};
 use marks::StackMarks;
 use phases::Phases;
+use shape::Shape;
 use spans::Span;
 use steps::Step;
 
@@ -46,8 +49,10 @@ pub struct Device {
     pub phases: Phases,
     /// The class of each allocation, by allocation id.
     pub classes: Vec<Class>,
-    /// The training steps.
+    /// The steps: of training, evaluation and generation.
     pub steps: Vec<Step>,
+    /// The shape of its usage; `None` without a trace.
+    pub shape: Option<Shape>,
 }
 
 /// Everything found in a snapshot.
@@ -138,7 +143,10 @@ impl Device {
         let phases = Phases::of(snapshot, &timeline, marks, &spans);
         let classes = category::classify(snapshot, &timeline, kinds, marks, &phases);
         let steps = steps::steps_of(snapshot, &timeline, &phases, kinds, marks);
-        Device { timeline, spans, phases, classes, steps }
+        let mut device = Device { timeline, spans, phases, classes, steps, shape: None };
+        device.shape =
+            shape::shape_of(&device.timeline, &device.steps, |entry| device.resident(entry));
+        device
     }
 
     /// The category of an allocation.
@@ -156,6 +164,19 @@ impl Device {
             *bytes = bytes.saturating_add(allocation.size);
         }
         composition
+    }
+
+    /// Bytes live after `entry` that stay from step to step, those of unknown purpose included.
+    fn resident(&self, entry: u32) -> u64 {
+        const RESIDENT: [Category; 5] = [
+            Category::Weights,
+            Category::Gradients,
+            Category::OptimizerStates,
+            Category::KvCache,
+            Category::Unknown,
+        ];
+        let composition = self.composition(entry);
+        RESIDENT.iter().map(|category| composition[category.place()]).sum()
     }
 
     /// The last entry; 0 for a device without a trace, of which everything is older.

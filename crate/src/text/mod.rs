@@ -1,8 +1,10 @@
 //! Views as plain text, for the terminal and the copy button.
 
-use crate::findings::diagnosis::Cause;
+pub mod markdown;
+
 use crate::units::{Bytes, Count};
-use crate::view::report::{FixReport, LineReport, Report};
+use crate::view::diagnosis::{FixReport, LineReport};
+use crate::view::report::Report;
 use std::fmt::{self, Display, Formatter};
 
 /// Lines of code printed.
@@ -31,9 +33,7 @@ impl Display for ReportText<'_> {
                 writeln!(f, "  … and {hidden} more (--json lists them)")?;
             }
         }
-        let what =
-            if diagnosis.cause == Cause::None { "What would lower the peak" } else { "What to do" };
-        fixes(f, what, diagnosis.fixes.iter().filter(|fix| fix.helps))?;
+        fixes(f, diagnosis.fixes_title, diagnosis.fixes.iter().filter(|fix| fix.helps))?;
         fixes(f, "What would not help", diagnosis.fixes.iter().filter(|fix| !fix.helps))?;
         if let Some(record) = &report.record {
             writeln!(f, "\nHow to record a file that can tell\n  {}", record.why)?;

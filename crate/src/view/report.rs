@@ -2,11 +2,10 @@
 //!
 //! All sizes are bytes, all places entry indices into the device's trace, all times µs.
 
-use super::frames::{FrameView, holder_view, stack_view};
+use super::diagnosis::{DiagnosisReport, diagnosis_report};
 use crate::container::Container;
 use crate::findings::category::Category;
-use crate::findings::diagnosis::{Cause, Claim, Evidence, Moment};
-use crate::findings::fixes::{Basis, Fix};
+use crate::findings::diagnosis::Cause;
 use crate::findings::history::{History, StacksTold};
 use crate::findings::{Composition, Device, Findings};
 use crate::snapshot::Snapshot;
@@ -15,9 +14,6 @@ use crate::units::Count;
 use crate::warning::{Warning, Warnings};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// The lines shown; what the others hold is in the composition.
-const LINES: usize = 40;
 
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]
@@ -155,121 +151,6 @@ pub struct StepReport {
     end_entry: u32,
     baseline_bytes: u64,
     peak_bytes: u64,
-}
-
-/// The verdict.
-#[derive(Clone, Debug, Serialize)]
-pub struct DiagnosisReport {
-    /// The device judged.
-    pub device: u32,
-    /// The entry judged.
-    pub entry: u32,
-    /// What it is.
-    pub moment: Moment,
-    /// The likeliest cause.
-    pub cause: Cause,
-    /// Its name for people.
-    pub cause_label: &'static str,
-    /// Its confidence, from 0 to 1.
-    pub confidence: f64,
-    /// The verdict in one sentence.
-    pub headline: String,
-    /// What stands behind it.
-    pub summary: Vec<String>,
-    /// The causes, likeliest first.
-    pub ranking: Vec<ClaimReport>,
-    /// What made it worse.
-    pub contributing: Vec<ClaimReport>,
-    /// What it is not.
-    pub ruled_out: Vec<RuledOut>,
-    /// How many bytes less would have gone through.
-    pub margin_bytes: Option<u64>,
-    /// The reserved memory at that moment, split up; it sums to it.
-    pub bar: Vec<BarPart>,
-    /// The lines that hold most.
-    pub lines: Vec<LineReport>,
-    /// What to do.
-    pub fixes: Vec<FixReport>,
-}
-
-/// A cause with its evidence.
-#[derive(Clone, Debug, Serialize)]
-pub struct ClaimReport {
-    cause: Cause,
-    label: &'static str,
-    confidence: f64,
-    bytes: u64,
-    evidence: Vec<EvidenceReport>,
-}
-
-/// One observation.
-#[derive(Clone, Debug, Serialize)]
-pub struct EvidenceReport {
-    statement: String,
-    bytes: Option<u64>,
-    entry: Option<u32>,
-    stack: Option<Vec<FrameView>>,
-}
-
-/// A cause that the numbers rule out.
-#[derive(Clone, Debug, Serialize)]
-pub struct RuledOut {
-    cause: Cause,
-    label: &'static str,
-    because: String,
-}
-
-/// A part of the reserved memory.
-#[derive(Clone, Debug, Serialize)]
-pub struct BarPart {
-    /// A category, `pending_free` or `idle`.
-    pub key: &'static str,
-    /// The same for people.
-    pub label: &'static str,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
-/// A line and what it holds.
-#[derive(Clone, Debug, Serialize)]
-pub struct LineReport {
-    /// File; empty where there is no line to name.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: u32,
-    /// Function, or what there is instead.
-    pub function: String,
-    /// Bytes of its live blocks.
-    pub bytes: u64,
-    /// Number of its live allocations.
-    pub count: u64,
-    /// Share of what is allocated, from 0 to 1.
-    pub share: f64,
-    /// The category with most of these bytes.
-    pub category: Category,
-    /// The stack with most of these bytes, innermost first.
-    pub frames: Vec<FrameView>,
-}
-
-/// A thing to do.
-#[derive(Clone, Debug, Serialize)]
-pub struct FixReport {
-    /// Its name for programs.
-    pub id: &'static str,
-    /// What to do.
-    pub title: String,
-    /// Whether it helps here.
-    pub helps: bool,
-    /// What it takes off the peak; 0 for what does not help.
-    pub saves_bytes: Option<u64>,
-    /// How that is known.
-    pub basis: Basis,
-    /// Where and how.
-    pub note: String,
-    /// What it costs; empty where nothing.
-    pub cost: &'static str,
-    /// Code to copy.
-    pub snippet: Option<String>,
 }
 
 /// How to record a file that can tell.
@@ -419,88 +300,4 @@ fn named(composition: &Composition) -> BTreeMap<&'static str, u64> {
         .filter(|(_, bytes)| **bytes > 0)
         .map(|(category, bytes)| (category.name(), *bytes))
         .collect()
-}
-
-fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> DiagnosisReport {
-    let diagnosis = &findings.diagnosis;
-    let usage = findings
-        .device(diagnosis.device)
-        .map(|device| device.timeline.usage_after(diagnosis.entry))
-        .unwrap_or_default();
-    let frames = |stack| stack_view(snapshot, &findings.kinds, stack);
-    let evidence = |evidence: &Evidence| EvidenceReport {
-        statement: evidence.statement.clone(),
-        bytes: evidence.bytes,
-        entry: evidence.entry,
-        stack: evidence.stack.map(frames),
-    };
-    let claim = |claim: &Claim| ClaimReport {
-        cause: claim.cause,
-        label: claim.cause.label(),
-        confidence: claim.confidence,
-        bytes: claim.bytes,
-        evidence: claim.evidence.iter().map(evidence).collect(),
-    };
-    let mut bar: Vec<BarPart> = Category::ALL
-        .iter()
-        .zip(diagnosis.composition)
-        .filter(|(_, bytes)| *bytes > 0)
-        .map(|(category, bytes)| BarPart { key: category.name(), label: category.label(), bytes })
-        .collect();
-    for (key, label, bytes) in [
-        ("pending_free", "awaited by another stream", usage.active.saturating_sub(usage.allocated)),
-        ("idle", "reserved, idle", usage.idle()),
-    ] {
-        if bytes > 0 {
-            bar.push(BarPart { key, label, bytes });
-        }
-    }
-    let lines = diagnosis.lines.iter().take(LINES).map(|line| {
-        let (file, number, function) = holder_view(snapshot, &line.holder);
-        LineReport {
-            file,
-            line: number,
-            function,
-            bytes: line.bytes,
-            count: line.count,
-            share: line.bytes as f64 / usage.allocated.max(1) as f64,
-            category: line.category,
-            frames: frames(line.stack),
-        }
-    });
-    let fix = |fix: &Fix| FixReport {
-        id: fix.id,
-        title: fix.title.clone(),
-        helps: fix.helps,
-        saves_bytes: fix.saves_bytes,
-        basis: fix.basis,
-        note: fix.note.clone(),
-        cost: fix.cost,
-        snippet: fix.snippet.clone(),
-    };
-    DiagnosisReport {
-        device: diagnosis.device,
-        entry: diagnosis.entry,
-        moment: diagnosis.moment,
-        cause: diagnosis.cause(),
-        cause_label: diagnosis.cause().label(),
-        confidence: diagnosis.ranking.first().map_or(0.0, |claim| claim.confidence),
-        headline: diagnosis.headline.clone(),
-        summary: diagnosis.summary.clone(),
-        ranking: diagnosis.ranking.iter().map(claim).collect(),
-        contributing: diagnosis.contributing.iter().map(claim).collect(),
-        ruled_out: diagnosis
-            .ruled_out
-            .iter()
-            .map(|(cause, because)| RuledOut {
-                cause: *cause,
-                label: cause.label(),
-                because: because.clone(),
-            })
-            .collect(),
-        margin_bytes: diagnosis.margin_bytes,
-        bar,
-        lines: lines.collect(),
-        fixes: diagnosis.fixes.iter().map(fix).collect(),
-    }
 }

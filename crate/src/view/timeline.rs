@@ -32,7 +32,8 @@ pub struct TimelineView {
     pub top_bytes: f64,
     /// Points of interest inside the range, in entry order.
     pub marks: Vec<Mark>,
-    /// Annotated ranges that overlap the range shown, in order of their begin.
+    /// The shape of the usage in the first lane, then the annotated ranges, as far as they overlap
+    /// the range shown.
     pub spans: Vec<Span>,
     /// Time of the first and the last entry shown, µs since the Unix epoch; absent where the file
     /// has no clock.
@@ -119,11 +120,18 @@ impl TimelineView {
             .map(|bytes| *bytes as f64)
             .collect();
         let spans = device
-            .spans
-            .iter()
+            .shape
+            .map(|shape| Span {
+                name: shape.form.label().to_owned(),
+                begin: shape.begin,
+                end: shape.end,
+                lane: 0,
+            })
+            .into_iter()
+            // Below the shape's lane.
+            .chain(device.spans.iter().map(|span| Span { lane: span.lane + 1, ..span.clone() }))
             .filter(|span| span.begin < end && span.end > begin)
             .take(SPANS)
-            .cloned()
             .collect();
         let time = |entry: u32| {
             snapshot

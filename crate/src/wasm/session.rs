@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::findings::Findings;
 use crate::snapshot::{self, Snapshot};
 use crate::text::ReportText;
+use crate::text::markdown::ReportMarkdown;
 use crate::view::entry::EntryView;
 use crate::view::report::Report;
 use crate::view::timeline::TimelineView;
@@ -89,6 +90,15 @@ impl Session {
     #[must_use]
     pub fn text(&self) -> String {
         self.opened.as_ref().map(|(.., report)| ReportText(report).to_string()).unwrap_or_default()
+    }
+
+    /// The verdict as Markdown; empty before a file is open.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        self.opened
+            .as_ref()
+            .map(|(.., report)| ReportMarkdown(report).to_string())
+            .unwrap_or_default()
     }
 }
 

@@ -109,6 +109,7 @@ impl Judge<'_> {
             .device_free_bytes
             .filter(|free| *free < segment_bytes(oom.request_bytes))
             .unwrap_or(0);
+        diagnosis.need = need;
         diagnosis.margin_bytes = margin(oom);
         self.fragmentation(diagnosis, oom, need, oom.usage.reserved + headroom);
         let leaked = self.leak(diagnosis, oom);
