@@ -1,5 +1,9 @@
 //! Views as plain text, for the terminal and the copy button.
 
+mod what_if;
+
+pub use what_if::WhatIfText;
+
 use crate::units::{Bytes, Count};
 use crate::view::report::{LineReport, Report};
 use std::fmt::{self, Display, Formatter};
