@@ -270,7 +270,7 @@ impl<'a> Allocator<'a> {
         if self.settings.garbage_collection_threshold > 0.0 {
             self.shelves.pool_of(shelf).lookups += 1;
         }
-        let mut candidates = self.shelves.get(shelf).from_size(rounded);
+        let mut candidates = self.shelves.get(shelf).at_least(rounded);
         let mut found = candidates.next()?;
         if self.blocks.get(found).is_expandable() {
             if self.settings.expandable_segments {

@@ -90,7 +90,7 @@ pub struct Program {
     /// The settings under which it ran.
     pub recorded: Settings,
     pub(super) entries: u32,
-    /// The raw handles of the streams, in order.
+    /// What was mapped before the trace, by address.
     pub(super) start_ranges: Vec<StartRange>,
     /// Those of `requests` that are older than the trace, by address.
     pub(super) start_blocks: Vec<StartBlock>,
@@ -98,7 +98,7 @@ pub struct Program {
     pub(super) bursts: Vec<Burst>,
     /// All segment lines of the trace.
     pub(super) lines: Vec<SegmentLine>,
-    /// Bytes reserved before the first entry.
+    /// Whether a caller changed what was recorded.
     pub(super) is_rewritten: bool,
     /// Whether allocations older than the trace are as they were, so that their places mean
     /// something.
@@ -172,6 +172,15 @@ impl Program {
         }
         operations.extend(ends.map(|(entry, id)| Operation { entry, what: What::Free(id) }));
         self.operations = operations;
+    }
+
+    /// The entry of the last failure, if the program allocated nothing afterwards: what it would
+    /// have asked for had it gone on is not recorded.
+    #[must_use]
+    pub fn end_in_failure(&self) -> Option<u32> {
+        let asks = |what: &What| matches!(what, What::Allocate(_) | What::Fail(_));
+        let last = self.operations.iter().rev().find(|operation| asks(&operation.what))?;
+        matches!(last.what, What::Fail(_)).then_some(last.entry)
     }
 
     /// The most that was allocated at once when every block is exactly as large as its request

@@ -136,12 +136,12 @@ impl Allocator<'_> {
         let Some(max_split) = self.settings.max_split_size else { return (Vec::new(), false) };
         let key = rounded.max(max_split);
         let shelf = self.shelves.get(shelf);
-        let fitting = shelf.from_size(key).find(|id| !gone.contains(id));
+        let fitting = shelf.at_least(key).find(|id| !gone.contains(id));
         if let Some(id) = fitting.filter(|id| !self.blocks.get(*id).is_expandable()) {
             return (vec![self.planned(id)], true);
         }
         let (mut plan, mut sum) = (Vec::new(), 0_u64);
-        for id in shelf.below_size(key).filter(|id| !gone.contains(id)) {
+        for id in shelf.below(key).filter(|id| !gone.contains(id)) {
             let block = self.blocks.get(id);
             if sum >= key || block.size < max_split {
                 break;

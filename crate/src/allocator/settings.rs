@@ -112,10 +112,12 @@ impl Settings {
     /// (`CUDACachingAllocator.cpp`, `get_allocation_size`).
     #[must_use]
     pub fn segment_size(&self, rounded: u64) -> u64 {
-        match rounded {
-            0..=SMALL => SMALL_SEGMENT,
-            ..OWN_SEGMENT => self.large_segment_size,
-            _ => rounded.checked_next_multiple_of(SEGMENT_GRANULE).unwrap_or(rounded),
+        if rounded <= SMALL {
+            SMALL_SEGMENT
+        } else if rounded < OWN_SEGMENT {
+            self.large_segment_size
+        } else {
+            rounded.checked_next_multiple_of(SEGMENT_GRANULE).unwrap_or(rounded)
         }
     }
 

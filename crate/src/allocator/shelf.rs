@@ -26,12 +26,12 @@ impl Shelf {
     }
 
     /// The blocks of at least `size` bytes: the best fit first, the lowest address among equals.
-    pub(super) fn from_size(&self, size: u64) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn at_least(&self, size: u64) -> impl Iterator<Item = u32> + '_ {
         self.free.range((size, 0, 0)..).map(|(_, _, id)| *id)
     }
 
     /// The blocks of fewer than `size` bytes, the largest first.
-    pub(super) fn below_size(&self, size: u64) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn below(&self, size: u64) -> impl Iterator<Item = u32> + '_ {
         self.free.range(..(size, 0, 0)).rev().map(|(_, _, id)| *id)
     }
 }
@@ -102,6 +102,6 @@ impl Shelves {
     /// The cached blocks of a pool in the allocator's order: by stream, size and address.
     pub(super) fn cached(&self, pool: u32) -> impl Iterator<Item = u32> + '_ {
         let shelves = self.pools.get(pool as usize).map_or(&[][..], |pool| &pool.shelves);
-        shelves.iter().flat_map(|(_, shelf)| self.get(*shelf).from_size(0))
+        shelves.iter().flat_map(|(_, shelf)| self.get(*shelf).at_least(0))
     }
 }

@@ -46,8 +46,8 @@ pub struct Outcome {
     pub stopped: Option<(u32, Refused)>,
     /// Requests that failed in the recording and fit here.
     pub survived: u32,
-    /// The entry of the last such request after which the recorded program went on no further, if
-    /// it is among those: what would have come after is not recorded.
+    /// Whether the replay ran to the end of a recording that ends in a failure. Where that request
+    /// fits here, the run goes past this point; whether it would have finished is not known.
     pub ends_in_failure: bool,
     /// Whether what lay in the cache before the trace is left out, since other settings would have
     /// left other blocks there.
@@ -159,8 +159,8 @@ impl Run<'_> {
                 break;
             }
         }
-        self.outcome.ends_in_failure = self.outcome.stopped.is_none()
-            && matches!(program.operations.last(), Some(Operation { what: What::Fail(_), .. }));
+        self.outcome.ends_in_failure =
+            self.outcome.stopped.is_none() && program.end_in_failure().is_some();
         self.outcome.totals = self.allocator.totals;
         self.outcome
     }
