@@ -6,6 +6,7 @@
 //! file bytes -> container -> pickle -> snapshot -> timeline -> findings -> view -> chart, text, JSON
 //! ```
 
+pub mod allocator;
 pub mod chart;
 pub mod container;
 pub mod error;

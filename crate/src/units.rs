@@ -24,6 +24,58 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A number that is no size.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SizeError(String);
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no size; write bytes, or a number with a unit: 8GiB, 7.5GiB, 8000MiB",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for SizeError {}
+
+/// Reads bytes as a bare number, or with a unit: powers of 1,024 as `KiB`, `MiB`, `GiB`, `TiB`, and
+/// of 1,000 as `kB`, `MB`, `GB`, `TB`. Capitals do not matter, and a blank before the unit neither.
+///
+/// ```
+/// use oomscope::units::Bytes;
+/// assert_eq!("1.5 GiB".parse(), Ok(Bytes(3 << 29)));
+/// assert_eq!("1048576".parse(), Ok(Bytes(1 << 20)));
+/// assert!("8 apples".parse::<Bytes>().is_err());
+/// ```
+impl std::str::FromStr for Bytes {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let wrong = || SizeError(text.to_owned());
+        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(split);
+        let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" | "bytes" => return number.parse().map(Bytes).map_err(|_| wrong()),
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            "tib" => 1 << 40,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
+            _ => return Err(wrong()),
+        };
+        if let Ok(whole) = number.parse::<u64>() {
+            return whole.checked_mul(factor).map(Bytes).ok_or_else(wrong);
+        }
+        let bytes = number.parse::<f64>().map_err(|_| wrong())? * factor as f64;
+        if bytes < u64::MAX as f64 { Ok(Bytes(bytes as u64)) } else { Err(wrong()) }
+    }
+}
+
 /// A count with separators: `127,602`.
 ///
 /// ```

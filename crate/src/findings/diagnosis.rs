@@ -11,6 +11,7 @@ use super::marks::StackMarks;
 use super::need::Need;
 use super::savings::Recording;
 use super::{Composition, Device, fixes, judge};
+use crate::allocator::what_if::Passage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::usage::UsageColumns;
@@ -90,6 +91,9 @@ pub struct Diagnosis {
     pub contributing: Vec<Claim>,
     /// Causes that the numbers rule out, and why.
     pub ruled_out: Vec<(Cause, String)>,
+    /// Whether the recorded requests get past the failure with expandable segments, where fragmentation
+    /// was in question.
+    pub passage: Option<Passage>,
     /// What the step that failed needs in all, by the steps before it.
     pub need: Option<Need>,
     /// How many bytes less would have gone through, where that is known.
@@ -171,6 +175,7 @@ impl Diagnosis {
             ranking: Vec::new(),
             contributing: Vec::new(),
             ruled_out: Vec::new(),
+            passage: None,
             need: None,
             margin_bytes: None,
             composition,
@@ -249,6 +254,7 @@ fn empty() -> Diagnosis {
         }],
         contributing: Vec::new(),
         ruled_out: Vec::new(),
+        passage: None,
         need: None,
         margin_bytes: None,
         composition: [0; 10],

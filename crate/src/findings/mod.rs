@@ -23,6 +23,7 @@ pub mod spans;
 pub mod steps;
 mod turns;
 
+use crate::allocator::verify::Recording;
 use crate::snapshot::Snapshot;
 use crate::timeline::Timeline;
 use category::{Category, Class};
@@ -33,6 +34,7 @@ use marks::StackMarks;
 use phases::Phases;
 use shape::Shape;
 use spans::Span;
+use std::sync::OnceLock;
 use steps::Step;
 
 /// Bytes by category, in the order of [`Category::ALL`].
@@ -53,6 +55,7 @@ pub struct Device {
     pub steps: Vec<Step>,
     /// The shape of its usage; `None` without a trace.
     pub shape: Option<Shape>,
+    recording: OnceLock<Recording>,
 }
 
 /// Everything found in a snapshot.
@@ -143,7 +146,15 @@ impl Device {
         let phases = Phases::of(snapshot, &timeline, marks, &spans);
         let classes = category::classify(snapshot, &timeline, kinds, marks, &phases);
         let steps = steps::steps_of(snapshot, &timeline, &phases, kinds, marks);
-        let mut device = Device { timeline, spans, phases, classes, steps, shape: None };
+        let mut device = Device {
+            timeline,
+            spans,
+            phases,
+            classes,
+            steps,
+            shape: None,
+            recording: OnceLock::new(),
+        };
         device.shape =
             shape::shape_of(&device.timeline, &device.steps, |entry| device.resident(entry));
         device
@@ -164,6 +175,12 @@ impl Device {
             *bytes = bytes.saturating_add(allocation.size);
         }
         composition
+    }
+
+    /// What the program asked the allocator for, and how well its replay agrees with the recording;
+    /// replayed when first asked for. `snapshot` must be the one that the device was found in.
+    pub fn recording(&self, snapshot: &Snapshot) -> &Recording {
+        self.recording.get_or_init(|| Recording::of(snapshot, &self.timeline))
     }
 
     /// Bytes live after `entry` that stay from step to step, those of unknown purpose included.

@@ -28,30 +28,36 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The size of the block that serves a request of `requested` bytes, before any splitting
-    /// (`CUDACachingAllocator.cpp`, `round_size`).
+    /// The size of the block that serves a request of `requested` bytes, before any splitting.
     #[must_use]
     pub fn rounded(&self, requested: u64) -> u64 {
-        const GRANULE: u64 = 512;
-        if requested < GRANULE {
-            return GRANULE;
-        }
-        let interval = requested.ilog2().clamp(20, 35).saturating_sub(20);
-        let divisions = self.roundup_power2_divisions.get(interval as usize).copied().unwrap_or(0);
-        if divisions > 1 && requested > GRANULE.saturating_mul(divisions) {
-            if requested.is_power_of_two() {
-                return requested;
-            }
-            let floor = 1_u64.checked_shl(requested.ilog2()).unwrap_or(0);
-            let step = floor.checked_div(divisions).unwrap_or(0);
-            return if step == 0 {
-                floor.saturating_mul(2)
-            } else {
-                requested.checked_next_multiple_of(step).unwrap_or(requested)
-            };
-        }
-        requested.checked_next_multiple_of(GRANULE).unwrap_or(requested)
+        rounded(&self.roundup_power2_divisions, requested)
     }
+}
+
+/// The size of the block that serves a request of `requested` bytes, before any splitting, with
+/// `divisions` for sizes from 1 MiB, 2 MiB, … 32 GiB on (`CUDACachingAllocator.cpp`, `round_size`).
+#[must_use]
+pub fn rounded(divisions: &[u64; 16], requested: u64) -> u64 {
+    const GRANULE: u64 = 512;
+    if requested < GRANULE {
+        return GRANULE;
+    }
+    let interval = requested.ilog2().clamp(20, 35).saturating_sub(20);
+    let divisions = divisions.get(interval as usize).copied().unwrap_or(0);
+    if divisions > 1 && requested > GRANULE.saturating_mul(divisions) {
+        if requested.is_power_of_two() {
+            return requested;
+        }
+        let floor = 1_u64.checked_shl(requested.ilog2()).unwrap_or(0);
+        let step = floor.checked_div(divisions).unwrap_or(0);
+        return if step == 0 {
+            floor.saturating_mul(2)
+        } else {
+            requested.checked_next_multiple_of(step).unwrap_or(requested)
+        };
+    }
+    requested.checked_next_multiple_of(GRANULE).unwrap_or(requested)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Views as plain text, for the terminal and the copy button.
 
 pub mod markdown;
+mod what_if;
+
+pub use what_if::WhatIfText;
 
 use crate::units::{Bytes, Count};
 use crate::view::diagnosis::{FixReport, LineReport};

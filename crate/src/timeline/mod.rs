@@ -13,6 +13,8 @@ mod replay;
 mod start;
 pub mod usage;
 
+pub use start::{MappedRange, mapped_before};
+
 use crate::snapshot::Snapshot;
 use crate::warning::Warnings;
 use allocation::{Allocation, AllocationId};

@@ -183,6 +183,40 @@ fn stream_place(snapshot: &Snapshot, stream: u64) -> u16 {
     place.and_then(|place| u16::try_from(place).ok()).unwrap_or(0)
 }
 
+/// The ranges that `device` held before the first entry of its trace, by address. Ranges that one
+/// expandable segment mapped at different times stand apart.
+#[must_use]
+pub fn mapped_before(snapshot: &Snapshot, device: u32) -> Vec<MappedRange> {
+    let entries = snapshot.trace(device).rev().filter_map(|index| snapshot.entries.get(index));
+    let ranges = ranges_before(snapshot, device, entries, &mut Warnings::default());
+    let range = |(address, range): (u64, Range)| MappedRange {
+        address,
+        size: range.size,
+        stream: range.kind.stream,
+        is_small: range.kind.is_small,
+        pool: range.kind.pool,
+        is_expandable: range.kind.is_expandable,
+    };
+    ranges.into_iter().map(range).collect()
+}
+
+/// A range of device memory that was mapped at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappedRange {
+    /// First byte.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Raw stream handle of the owner.
+    pub stream: u64,
+    /// Whether it belongs to the small pool.
+    pub is_small: bool,
+    /// Its pool.
+    pub pool: PoolId,
+    /// Whether it is of an expandable segment.
+    pub is_expandable: bool,
+}
+
 /// A mapped range.
 #[derive(Clone, Copy, Debug)]
 struct Range {

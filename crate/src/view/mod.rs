@@ -6,3 +6,4 @@ pub mod entry;
 pub mod frames;
 pub mod report;
 pub mod timeline;
+pub mod what_if;

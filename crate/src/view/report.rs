@@ -89,7 +89,18 @@ pub struct DeviceReport {
     /// The training steps; empty where none is seen.
     pub steps: Vec<StepReport>,
     /// How far the allocator's replay agrees with the recording; `None` where it was not run.
-    pub replay: Option<()>,
+    pub replay: Option<ReplayReport>,
+}
+
+/// How far the allocator's replay under the recorded settings agrees with the recording.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ReplayReport {
+    /// Whether it reserves the recorded bytes at every entry.
+    pub exact: bool,
+    /// The entries at which it does not.
+    pub differing_entries: u32,
+    /// By how much at most.
+    pub largest_difference_bytes: u64,
 }
 
 /// The highest values.
@@ -216,6 +227,22 @@ impl Report {
             diagnosis,
             record,
             not_in_file: NOT_IN_FILE,
+        }
+    }
+}
+
+impl Report {}
+
+impl Report {
+    /// Says of each device how far the allocator's replay agrees with the recording.
+    pub fn verify(&mut self, snapshot: &Snapshot, findings: &Findings) {
+        for (report, device) in self.devices.iter_mut().zip(&findings.devices) {
+            let verification = &device.recording(snapshot).verification;
+            report.replay = (verification.compared > 0).then(|| ReplayReport {
+                exact: verification.is_exact(),
+                differing_entries: verification.differing_entries,
+                largest_difference_bytes: verification.largest_difference_bytes,
+            });
         }
     }
 }

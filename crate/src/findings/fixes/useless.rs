@@ -3,7 +3,7 @@
 use super::{Basis, Case, Fix};
 use crate::findings::diagnosis::Cause;
 use crate::findings::keeping::Keeping;
-use crate::units::Bytes;
+use crate::units::{Bytes, Count};
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let Some(oom) = case.device.timeline.ooms.last() else { return Vec::new() };
@@ -18,7 +18,21 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
             "PyTorch had done the same before it gave up. The {idle} idle at that moment lie in segments that are partly in use, which cannot be given back."
         ),
     )];
-    if oom.usage.idle() < oom.request_bytes && !case.is_expandable() {
+    let stops = case.diagnosis.passage.as_ref().filter(|passage| !passage.at_most);
+    if let Some(stop) = stops {
+        let entry = stop.outcome.first_oom_entry.unwrap_or(stop.entry);
+        fixes.push(
+            useless(
+                "no_expandable_segments",
+                "`expandable_segments` would not help",
+                format!(
+                    "The recorded requests, replayed so, run out as well, at entry {}.",
+                    Count(u64::from(entry))
+                ),
+            )
+            .saving(0, Basis::Replayed),
+        );
+    } else if oom.usage.idle() < oom.request_bytes && !case.is_expandable() {
         fixes.push(useless(
             "no_expandable_segments",
             "`expandable_segments` would not help",

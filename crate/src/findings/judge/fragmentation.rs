@@ -1,14 +1,16 @@
 //! Fragmentation: idle memory in pieces that fit no request.
 
 use super::{IDLE_SHARE, Judge, at};
+use crate::allocator::settings::Settings;
+use crate::allocator::what_if::Passage;
 use crate::findings::diagnosis::{Cause, Claim, Diagnosis};
 use crate::findings::need::Need;
 use crate::timeline::Oom;
 use crate::units::Bytes;
 
 impl Judge<'_> {
-    /// Fragmentation needs a request that would fit into what lies idle, and a step that would then
-    /// have gone through.
+    /// Fragmentation needs a request that would fit into what lies idle, a replay with segments that
+    /// grow which gets past it, and a step that would then have gone through.
     pub(super) fn fragmentation(
         &self,
         diagnosis: &mut Diagnosis,
@@ -19,9 +21,17 @@ impl Judge<'_> {
         let idle_share = oom.usage.idle() as f64 / oom.usage.reserved.max(1) as f64;
         let idle = Bytes(oom.idle_bytes);
         if oom.request_bytes > oom.idle_bytes {
-            diagnosis.ruled_out.push((Cause::Fragmentation, format!("even in one piece, the {idle} idle in the request's pool and stream would not have held its {}", Bytes(oom.request_bytes))));
+            diagnosis.ruled_out.push((Cause::Fragmentation, format!("even in one piece, the {idle} idle in the request's pool and stream would not have held its {}.", Bytes(oom.request_bytes))));
             return;
         }
+        let passage = self.with_growing_segments();
+        if passage.as_ref().is_some_and(|passage| !passage.at_most) {
+            diagnosis.ruled_out.push((Cause::Fragmentation, format!("the {idle} idle would have held the request in one piece, but replayed with segments that grow, the recorded requests run out as well.")));
+            diagnosis.passage = passage;
+            return;
+        }
+        let is_replayed = passage.as_ref().is_some_and(|passage| passage.at_least);
+        diagnosis.passage = passage;
         let goes_through = need.map(|need| need.bytes <= capacity);
         let is_cause = match goes_through {
             Some(true) => true,
@@ -33,6 +43,11 @@ impl Judge<'_> {
             Bytes(oom.request_bytes),
             Bytes(oom.largest_hole_bytes)
         );
+        if is_replayed {
+            statement.push_str(
+                " Replayed with segments that grow, the recorded requests get past this point.",
+            );
+        }
         if is_cause {
             if let Some(need) = need.filter(|_| goes_through == Some(true)) {
                 statement.push_str(&format!(
@@ -41,7 +56,11 @@ impl Judge<'_> {
                     Bytes(capacity)
                 ));
             }
-            let confidence = if goes_through.is_none() { 0.9 } else { 0.85 };
+            let confidence = match (is_replayed, goes_through) {
+                (true, Some(true) | None) => 0.95,
+                (false, None) => 0.9,
+                _ => 0.85,
+            };
             diagnosis.ranking.push(Claim {
                 cause: Cause::Fragmentation,
                 confidence,
@@ -56,7 +75,7 @@ impl Judge<'_> {
                     Bytes(capacity)
                 ),
                 None => format!(
-                    " That is {:.0} % of what is reserved, the allocator's ordinary slack.",
+                    " But that is {:.0} % of what is reserved, the allocator's ordinary slack: it would not last.",
                     100.0 * idle_share
                 ),
             };
@@ -67,5 +86,17 @@ impl Judge<'_> {
                 evidence: vec![at(statement + &but, oom)],
             });
         }
+    }
+
+    /// Whether the recorded requests get past the failure with segments that grow; `None` where they
+    /// grow already, where no limit shows in the recording, or where the replay of what was recorded
+    /// differs from it.
+    fn with_growing_segments(&self) -> Option<Passage> {
+        let recorded = Settings::recorded(self.snapshot);
+        let recording = self.device.recording(self.snapshot);
+        if recorded.expandable_segments || !recording.verification.is_exact() {
+            return None;
+        }
+        recording.passes_its_failure(&Settings { expandable_segments: true, ..recorded })
     }
 }

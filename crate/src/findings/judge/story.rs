@@ -40,15 +40,19 @@ impl Judge<'_> {
             Keeping::Masses => "What is kept goes all at once, now and then: reference cycles that the collector frees, or a list that is cleared. The frees' C++ frames would tell which.".to_owned(),
             Keeping::Exception => "The traceback of that failure holds the frames of its step, and with them their tensors: so it is inside an `except` block, and in a notebook until the next exception.".to_owned(),
         }];
-        sentences.extend(kept.groups.first().map(|worst| self.leak_story(worst)));
-        match kept.groups.len() {
-            0 | 1 => {}
-            2 => sentences.push("One other place keeps memory in the same way.".to_owned()),
-            count => {
-                sentences.push(format!("{} other places keep memory in the same way.", count - 1));
-            }
+        if let Some(worst) = kept.groups.first() {
+            let others = match kept.groups.len() {
+                1 => String::new(),
+                2 => " One other place keeps memory in the same way.".to_owned(),
+                count => format!(" {} other places keep memory in the same way.", count - 1),
+            };
+            let caveat = if worst.kind == Kind::Steady {
+                " A buffer that is still filling would look the same."
+            } else {
+                ""
+            };
+            sentences.push(format!("{}{others}{caveat}", self.leak_story(worst)));
         }
-        sentences.extend(kept.groups.first().and_then(caveat));
         sentences
     }
 
@@ -70,20 +74,17 @@ impl Judge<'_> {
         };
         diagnosis.headline =
             format!("Out of memory asking for {}: {what}.", Bytes(oom.request_bytes));
-        let summary = &mut diagnosis.summary;
-        summary.push(format!(
-            "When the request failed, {} were allocated and {} reserved.",
-            Bytes(oom.usage.allocated),
-            Bytes(oom.usage.reserved)
-        ));
         if let Some(kept) = diagnosis.kept.clone() {
             diagnosis.summary.extend(self.kept_sentences(&kept));
         }
         let summary = &mut diagnosis.summary;
-        if let Some(line) = diagnosis.lines.first() {
+        // Whoever leaks is named already.
+        if let Some(line) = diagnosis.lines.first().filter(|_| diagnosis.kept.is_none()) {
             let share = 100.0 * line.bytes as f64 / oom.usage.allocated.max(1) as f64;
             summary.push(format!(
-                "The line that holds most is {}, with {} ({share:.0} %).",
+                "When it failed, {} were allocated and {} reserved; {} holds most of it, {} ({share:.0} %).",
+                Bytes(oom.usage.allocated),
+                Bytes(oom.usage.reserved),
                 self.holder(&line.holder),
                 Bytes(line.bytes)
             ));
@@ -92,7 +93,7 @@ impl Judge<'_> {
             summary.push(format!("This step is {:.1} times as large as step {} was at the same place; in all it needs about {}.", need.ratio, Count(need.like as u64 + 1), Bytes(need.bytes)));
         }
         if oom.device_free_bytes.is_some_and(|free| free >= segment_bytes(oom.request_bytes)) {
-            summary.push(format!("The driver still had {} free, so a limit below the card's size refused the request (set_per_process_memory_fraction, or another limit).", Bytes(oom.device_free_bytes.unwrap_or(0))));
+            summary.push(format!("The driver still had {} free, so a limit below the card's size refused the request (`set_per_process_memory_fraction`, or another limit).", Bytes(oom.device_free_bytes.unwrap_or(0))));
         }
         if self.device.timeline.ooms.len() > 1 {
             summary.push(format!(
@@ -144,10 +145,4 @@ impl Judge<'_> {
             Holder::NoStack => "code without a recorded stack".to_owned(),
         }
     }
-}
-
-/// What else would look like this leak.
-fn caveat(group: &Group) -> Option<String> {
-    (group.kind == Kind::Steady)
-        .then(|| "A buffer that is still filling would look the same.".to_owned())
 }

@@ -1,0 +1,166 @@
+//! Who returned memory: the program, garbage collection, the oversize step or a full release. A run
+//! of `segment_free` and `segment_unmap` entries names no author, but each of them returns exactly
+//! what its rule says.
+
+use super::cache::{Allocator, SegmentLine};
+use super::program::Request;
+use super::release::Planned;
+use super::settings::SMALL;
+use crate::snapshot::Snapshot;
+use crate::snapshot::stack::StackId;
+use std::collections::BTreeSet;
+
+/// Entries without stacks belong to one call if no more time passes between them, in µs.
+pub(super) const SAME_CALL_US: i64 = 20_000;
+
+/// A run of releases without anything else but completed frees in between.
+#[derive(Clone, Debug)]
+pub(super) struct Burst {
+    /// Its first entry.
+    pub(super) entry: u32,
+    pub(super) lines: Vec<SegmentLine>,
+    /// Whether the program emptied the cache, or else the allocator needed memory.
+    pub(super) by_program: bool,
+    /// The request for which it was, with its entry.
+    pub(super) request: Option<(u32, Request)>,
+}
+
+/// Whether the stack is one of emptying the cache; `None` without a stack.
+pub(super) fn named_by(snapshot: &Snapshot, stack: StackId) -> Option<bool> {
+    let frames = snapshot.stacks.frames_of(stack);
+    let empties = frames.iter().filter_map(|id| snapshot.stacks.frame(*id)).any(|frame| {
+        let name = snapshot.texts.get(frame.name);
+        name.contains("empty_cache") || name.contains("emptyCache")
+    });
+    (!frames.is_empty()).then_some(empties)
+}
+
+/// The rules by which a burst came about; within one request they follow each other in this order.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Authors {
+    pub(super) collection: bool,
+    pub(super) oversize: bool,
+    pub(super) full: bool,
+}
+
+/// A burst, explained.
+#[derive(Clone, Debug)]
+pub(super) struct Explanation {
+    pub(super) authors: Authors,
+    /// The blocks in the order of the recorded lines.
+    pub(super) blocks: Vec<u32>,
+    /// What it says of the limit: at least, and less than.
+    pub(super) limit: (u64, u64),
+}
+
+/// One combination of rules, and what it would return.
+struct Attempt {
+    authors: Authors,
+    plan: Vec<Planned>,
+    limit: (u64, u64),
+}
+
+impl Allocator<'_> {
+    /// Finds the rules that return exactly the burst's lines from the present state. `None` where
+    /// no combination does.
+    pub(super) fn explain(&mut self, burst: &Burst) -> Option<Explanation> {
+        let attempts = self.attempts(burst);
+        let in_order =
+            |attempt: &&Attempt| attempt.plan.iter().map(|planned| &planned.line).eq(&burst.lines);
+        let mut found: Vec<&Attempt> = attempts.iter().filter(in_order).collect();
+        if found.is_empty() {
+            // Some versions write the same lines in another order.
+            let lines: BTreeSet<_> = burst.lines.iter().map(sort_key).collect();
+            let as_set = |attempt: &&Attempt| {
+                attempt.plan.len() == burst.lines.len()
+                    && attempt.plan.iter().all(|planned| lines.contains(&sort_key(&planned.line)))
+            };
+            found = attempts.iter().filter(as_set).collect();
+        }
+        let first = found.first()?;
+        let block_of = |line: &SegmentLine| {
+            first.plan.iter().find(|planned| planned.line == *line).map(|planned| planned.block)
+        };
+        let blocks = if first.plan.iter().map(|planned| &planned.line).eq(&burst.lines) {
+            first.plan.iter().map(|planned| planned.block).collect()
+        } else {
+            burst.lines.iter().filter_map(block_of).collect()
+        };
+        let at_least = found.iter().map(|attempt| attempt.limit.0).min().unwrap_or(0);
+        let below = found.iter().map(|attempt| attempt.limit.1).max().unwrap_or(u64::MAX);
+        Some(Explanation { authors: first.authors, blocks, limit: (at_least, below) })
+    }
+
+    /// All combinations of rules that do not contradict themselves about the limit.
+    fn attempts(&mut self, burst: &Burst) -> Vec<Attempt> {
+        let threshold = self.settings.garbage_collection_threshold;
+        let reserved = self.totals.reserved;
+        // What stands behind a number of rounds of collection: plan, bytes before the last round.
+        let mut heads = vec![(Vec::new(), 0_u64, 0_u64)];
+        let mut has_more = false;
+        if !burst.by_program && threshold > 0.0 {
+            let mut plan: Vec<Planned> = Vec::new();
+            for round in self.garbage() {
+                if plan.len() > burst.lines.len() {
+                    has_more = true;
+                    break;
+                }
+                let before: u64 = plan.iter().map(|planned| planned.line.size).sum();
+                plan.extend(round);
+                let bytes = plan.iter().map(|planned| planned.line.size).sum();
+                heads.push((plan.clone(), before, bytes));
+            }
+        }
+        let request = burst.request.filter(|_| !burst.by_program).map(|(_, request)| {
+            let rounded = self.settings.rounded(request.size);
+            (self.shelves.of(request.pool, rounded <= SMALL, request.stream), rounded)
+        });
+        let scaled = |bytes: u64| (bytes as f64 / threshold).ceil() as u64;
+        let rounds = heads.len() - 1;
+        heads.rotate_left(1);
+        let mut attempts = Vec::new();
+        for (place, (plan, before, bytes)) in heads.into_iter().enumerate() {
+            let collection = !plan.is_empty();
+            let mut limit = (0, u64::MAX);
+            if collection {
+                // The threshold lay below what was reserved, and not below what was left.
+                limit.1 = scaled(reserved.saturating_sub(before));
+                if place + 1 < rounds || has_more {
+                    limit.0 = scaled(reserved.saturating_sub(bytes));
+                }
+            } else if rounds > 0 {
+                limit.0 = scaled(reserved);
+            }
+            let gone: BTreeSet<u32> = plan.iter().map(|planned| planned.block).collect();
+            let oversize = request
+                .map_or(Vec::new(), |(shelf, rounded)| self.plan_oversize(shelf, rounded, &gone).0);
+            let gone_too: BTreeSet<u32> =
+                gone.iter().copied().chain(oversize.iter().map(|planned| planned.block)).collect();
+            let mut tails = vec![(false, false, Vec::new())];
+            if !oversize.is_empty() {
+                tails.push((true, false, oversize.clone()));
+                tails.push((true, true, [oversize, self.plan_full(&gone_too)].concat()));
+            }
+            tails.push((false, true, self.plan_full(&gone)));
+            for (oversize, full, tail) in tails {
+                let mut limit = limit;
+                if (oversize || full)
+                    && let Some((_, rounded)) = request
+                {
+                    let wanted = self.settings.segment_size(rounded);
+                    let refused = reserved.saturating_sub(bytes).saturating_add(wanted);
+                    limit.1 = limit.1.min(refused);
+                }
+                let authors = Authors { collection, oversize, full };
+                if authors != Authors::default() && limit.0 < limit.1 {
+                    attempts.push(Attempt { authors, plan: [&plan[..], &tail].concat(), limit });
+                }
+            }
+        }
+        attempts
+    }
+}
+
+fn sort_key(line: &SegmentLine) -> (&'static str, u64, u64) {
+    (line.action.name(), line.address, line.size)
+}
