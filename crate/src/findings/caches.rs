@@ -50,6 +50,8 @@ pub(super) fn refine(
             by_stack.entry(allocation.stack).or_default().push(place);
         }
     }
+    let mut by_stack: Vec<(StackId, Vec<usize>)> = by_stack.into_iter().collect();
+    by_stack.sort_unstable_by_key(|(stack, _)| *stack);
     for (stack, places) in by_stack {
         let is_cache = grows(timeline, &places)
             || attends

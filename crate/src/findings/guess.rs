@@ -94,6 +94,8 @@ fn recurrences(made: &[Made]) -> Vec<u32> {
         places.entry(signature).or_default().push(place);
     }
     let mut best: Option<(usize, Vec<usize>)> = None;
+    let mut places: Vec<(&[u64], Vec<usize>)> = places.into_iter().collect();
+    places.sort_unstable_by_key(|(_, places)| places.first().copied());
     for (signature, places) in places {
         let mut distinct = signature.to_vec();
         distinct.sort_unstable();
@@ -111,9 +113,7 @@ fn recurrences(made: &[Made]) -> Vec<u32> {
             && even as f64 >= EVEN * gaps.len() as f64
             && span as f64 > SPAN * made.len() as f64;
         // Many signatures share the longest period: the earliest begins the turn.
-        let is_better = best.as_ref().is_none_or(|(longest, of)| {
-            median > longest + longest / 50 || median + median / 50 >= *longest && places[0] < of[0]
-        });
+        let is_better = best.as_ref().is_none_or(|(longest, _)| median > longest + longest / 50);
         if is_period && is_better {
             best = Some((median, places));
         }

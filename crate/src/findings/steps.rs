@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 use std::ops::Range;
 
 /// One step, as a range of entries.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Step {
     /// First entry.
     pub begin: u32,

@@ -48,7 +48,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
         Keeping::Cycle | Keeping::Masses => Fix::of(
             "break_cycle",
             format!("Break the reference cycle{at}"),
-            "Two objects that refer to each other die only when Python's cyclic collector runs, and it does not see GPU memory. Break the cycle where the step ends (`del`, or set one attribute to None), or hold one side by `weakref.ref`.",
+            "Two objects that refer to each other die only when Python's cyclic collector runs, and it does not see GPU memory. Break the cycle where the step ends (`del`, or set one attribute to `None`), or hold one side by `weakref.ref`.",
         )
         .with("import gc\n# A stopgap, in the training loop:\nif step % 20 == 0:\n    gc.collect()"),
         Keeping::Exception => Fix::of(
@@ -58,5 +58,16 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
         )
         .with("import gc, sys\nsys.last_traceback = sys.last_value = sys.last_exc = None\ngc.collect()"),
     };
-    vec![how.saving(saves, Basis::Measured)]
+    let mut fixes = vec![how.saving(saves, Basis::Measured)];
+    if matches!(kept.keeping, Keeping::Graph | Keeping::Values | Keeping::Hook) {
+        fixes.push(
+            Fix::of(
+                "try_collect",
+                "Find out whether it is a cycle",
+                "A list that grows and a reference cycle that is never collected look alike here. If memory falls after this line, it is a cycle; if not, something refers to the tensors.",
+            )
+            .with("import gc\ngc.collect()\nprint(torch.cuda.memory_allocated())"),
+        );
+    }
+    fixes
 }

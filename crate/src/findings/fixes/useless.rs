@@ -3,6 +3,7 @@
 use super::{Basis, Case, Fix};
 use crate::findings::diagnosis::Cause;
 use crate::findings::keeping::Keeping;
+use crate::findings::marks::Signs;
 use crate::units::{Bytes, Count};
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
@@ -47,18 +48,24 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     if cause == Cause::Leak {
         let keeping = case.diagnosis.kept.as_ref().map(|kept| kept.keeping);
         let per_step = case.diagnosis.kept.as_ref().map_or(0, |kept| kept.per_step);
-        if per_step > 0 {
-            fixes.push(useless(
+        fixes.extend((1_u64 << 30).checked_div(per_step).map(|steps| {
+            useless(
                 "no_larger_card",
                 "A larger card would only put it off",
-                format!("Each further GiB lasts for {} more steps.", (1_u64 << 30) / per_step),
-            ));
-        }
-        if !matches!(keeping, Some(Keeping::Cycle | Keeping::Masses | Keeping::Exception)) {
+                format!("Each further GiB lasts for {} more steps.", Count(steps)),
+            )
+        }));
+        // The collector ran and left them: they are still referred to.
+        let collected = case.device.timeline.allocations.iter().any(|allocation| {
+            let free = allocation.free_requested().filter(|_| case.device.phases.frees_tell);
+            free.and_then(|entry| case.snapshot.entry(case.device.timeline.device, entry))
+                .is_some_and(|entry| case.marks.get(entry.stack).signs.has(Signs::COLLECTOR))
+        });
+        if collected && matches!(keeping, Some(Keeping::Graph | Keeping::Values | Keeping::Hook)) {
             fixes.push(useless(
                 "no_collect",
                 "`gc.collect()` would not help",
-                "The tensors are still referred to; the collector frees only what nothing can reach.".to_owned(),
+                "The collector ran in this recording and left them: something still refers to them.".to_owned(),
             ));
         }
     }

@@ -11,6 +11,7 @@ use crate::findings::Device;
 use crate::findings::category::Category;
 use crate::findings::frame_kind::{FrameKind, FrameKinds};
 use crate::findings::marks::{Phase, StackMarks};
+use crate::findings::steps::Step;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::timeline::allocation::Allocation;
@@ -44,7 +45,10 @@ pub fn checkpointing(
     let copies = weight_copies(device, marks);
     let mut lives: FxHashMap<usize, [(u32, u32); 2]> = FxHashMap::default();
     let mut most: Option<(usize, FrameId)> = None;
-    for pass in passes(device, recording.upto) {
+    let whole = Step { begin: 0, end: recording.upto.saturating_add(1), ..Step::default() };
+    let all = if device.steps.is_empty() { std::slice::from_ref(&whole) } else { &device.steps };
+    for step in all.iter().filter(|step| step.begin < whole.end) {
+        let pass = step.begin..step.end.min(whole.end);
         let Some((call, blocks)) = blocks(device, &calls, pass.clone()) else { continue };
         if most.is_none_or(|(count, _)| blocks.len() > count) {
             most = Some((blocks.len(), call));
@@ -57,14 +61,6 @@ pub fn checkpointing(
         lives: held.place.and_then(|place| lives.get(&place)).copied(),
     });
     Some(Checkpointing { peak, blocks, call })
-}
-
-/// The steps up to `upto`; without steps, all that was recorded.
-fn passes(device: &Device, upto: u32) -> Vec<Range<u32>> {
-    let end = upto.saturating_add(1);
-    let steps = device.steps.iter().filter(|step| step.begin < end);
-    let steps: Vec<Range<u32>> = steps.map(|step| step.begin..step.end.min(end)).collect();
-    if steps.is_empty() { vec![0..end] } else { steps }
 }
 
 /// For each stack, the calls of modules in it, by a number that equal paths share.
