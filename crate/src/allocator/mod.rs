@@ -9,7 +9,7 @@
 //! Not replayed: captures of CUDA graphs, which release nothing while they last, checkpoints of
 //! their pools, and pools with an allocator of their own.
 
-mod block;
+pub mod block;
 mod burst;
 pub mod cache;
 pub mod conf;

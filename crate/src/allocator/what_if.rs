@@ -159,6 +159,10 @@ impl Run<'_> {
                 break;
             }
         }
+        if self.outcome.stopped.is_none() && clears.next().is_some() {
+            // Behind the last operation one time is as good as many.
+            self.allocator.release_cached();
+        }
         self.outcome.ends_in_failure =
             self.outcome.stopped.is_none() && program.end_in_failure().is_some();
         self.outcome.totals = self.allocator.totals;
