@@ -6,11 +6,12 @@ mod support;
 use oomscope::allocator::block::State;
 use oomscope::allocator::cache::{Allocator, Bounds};
 use oomscope::allocator::driver::{Driver, Reservations, Shuffled};
+use oomscope::allocator::enough::smallest_capacity;
 use oomscope::allocator::program::{Program, Request, What};
 use oomscope::allocator::settings::Settings;
 use oomscope::allocator::verify::Recording;
 use oomscope::allocator::what_if::{
-    Addresses, ClearCache, Conditions, Outcome, band, replay, smallest_capacity, what_if,
+    Addresses, ClearCache, Conditions, Outcome, band, replay, what_if,
 };
 use oomscope::snapshot::Snapshot;
 use oomscope::timeline::Timeline;

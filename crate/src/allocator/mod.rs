@@ -14,6 +14,7 @@ mod burst;
 pub mod cache;
 pub mod conf;
 pub mod driver;
+pub mod enough;
 mod extract;
 mod grow;
 pub mod program;
