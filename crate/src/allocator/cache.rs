@@ -261,7 +261,7 @@ impl<'a> Allocator<'a> {
             }
             if block.state == State::Unmapped {
                 let address = self.blocks.get(neighbour).address;
-                self.shelves.get_mut(block.shelf).unmapped.remove(&address);
+                self.shelves.get_mut(block.shelf).unmapped.remove(&(address, neighbour));
             } else {
                 self.take(neighbour);
             }

@@ -118,7 +118,7 @@ impl Allocator<'_> {
         self.merge(id);
         let Block { address, shelf, .. } = *self.blocks.get(id);
         if self.blocks.get(id).is_split() {
-            self.shelves.get_mut(shelf).unmapped.insert(address, id);
+            self.shelves.get_mut(shelf).unmapped.insert((address, id));
         } else {
             // Nothing of the segment is mapped: its address space goes back too.
             self.blocks.remove(id);
@@ -136,18 +136,24 @@ impl Allocator<'_> {
         let Some(max_split) = self.settings.max_split_size else { return (Vec::new(), false) };
         let key = rounded.max(max_split);
         let shelf = self.shelves.get(shelf);
+        // Settings that PyTorch accepts can leave a piece of a segment this large; only whole ones
+        // can go back.
+        let is_whole = |id: u32| {
+            let block = self.blocks.get(id);
+            !block.is_expandable() && !block.is_split()
+        };
         let fitting = shelf.at_least(key).find(|id| !gone.contains(id));
-        if let Some(id) = fitting.filter(|id| !self.blocks.get(*id).is_expandable()) {
+        if let Some(id) = fitting.filter(|id| is_whole(*id)) {
             return (vec![self.planned(id)], true);
         }
         let (mut plan, mut sum) = (Vec::new(), 0_u64);
         for id in shelf.below(key).filter(|id| !gone.contains(id)) {
-            let block = self.blocks.get(id);
-            if sum >= key || block.size < max_split {
+            let size = self.blocks.get(id).size;
+            if sum >= key || size < max_split {
                 break;
             }
-            if !block.is_expandable() {
-                sum = sum.saturating_add(block.size);
+            if is_whole(id) {
+                sum = sum.saturating_add(size);
                 plan.push(self.planned(id));
             }
         }
