@@ -93,6 +93,52 @@ fn a_device_may_be_chosen() {
 }
 
 #[test]
+fn what_if_answers_in_text_and_json() {
+    let file = fixture("fragmentation_varlen_default");
+    let conf = ["--conf", "expandable_segments:True"];
+    let text = succeeds(&["what-if", &file, conf[0], conf[1], "--limit", "5632MiB"]);
+    assert!(stdout(&text).starts_with("Under a limit of 5.50 GiB, with expandable_segments:True, the run goes past the point where it failed.\n"), "{}", stdout(&text));
+    let json = succeeds(&["what-if", &file, conf[0], conf[1], "--limit", "5905580032", "--json"]);
+    let answer: Value = serde_json::from_str(stdout(&json)).unwrap();
+    assert_eq!(answer["oomscope"], 1);
+    assert_eq!(
+        (&answer["limit_bytes"], &answer["capacity_bytes"]),
+        (&5_905_580_032_u64.into(), &Value::Null)
+    );
+    assert_eq!(answer["recorded"]["exact"], true);
+    assert_eq!((&answer["ooms"], &answer["first_oom_entry"]), (&0.into(), &Value::Null));
+    let peak = answer["peak_reserved_bytes"].as_u64().unwrap();
+    assert_eq!(answer["band_bytes"], serde_json::json!([peak, peak]));
+    for key in ["peak_active_bytes", "final_reserved_bytes", "retries", "smallest_capacity_bytes"] {
+        assert!(answer[key].is_u64(), "{key}");
+    }
+}
+
+/// The recorded settings under the limit that the recording itself shows fail as recorded.
+#[test]
+fn what_if_nothing_changes_the_run_fails_as_it_did() {
+    let file = fixture("fragmentation_varlen_default");
+    let answer = succeeds(&["what-if", &file, "--json"]);
+    let answer: Value = serde_json::from_str(stdout(&answer)).unwrap();
+    assert_eq!((&answer["bounds_basis"], &answer["ooms"]), (&"inferred".into(), &1.into()));
+    assert_eq!(answer["peak_reserved_bytes"], answer["recorded"]["peak_reserved_bytes"]);
+    assert_eq!(answer["stopped_at_entry"], Value::Null);
+}
+
+#[test]
+fn what_if_tells_what_it_cannot_answer() {
+    let file = fixture("shape_state_only");
+    let sentence = fails(&["what-if", &file], &file);
+    assert!(sentence.contains("no recorded allocation"), "{sentence}");
+    let file = fixture("cat_lstm");
+    let sentence = fails(&["what-if", &file, "--device", "7"], &file);
+    assert!(sentence.contains("device 7"), "{sentence}");
+    for wrong in [["--conf", "max_split_size:128"], ["--limit", "much"], ["--capacity", "-1"]] {
+        is_wrong_usage(&["what-if", &file, wrong[0], wrong[1]]);
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_told_in_one_sentence() {
     let missing = tests().join("no_such.pickle").to_str().unwrap().to_owned();
     for arguments in

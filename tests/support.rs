@@ -1,16 +1,18 @@
 //! What the suites share: the fixtures with their truth, and the files that Python writes.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+use oomscope::allocator::settings::Settings;
 use oomscope::error::{Error, Result};
 use oomscope::findings::Findings;
 use oomscope::pickle::TextId;
 use oomscope::snapshot::segment::BlockState;
 use oomscope::snapshot::stack::StackId;
 use oomscope::snapshot::{self, Snapshot};
-use oomscope::text::ReportText;
+use oomscope::text::{ReportText, WhatIfText};
 use oomscope::view::entry::EntryView;
 use oomscope::view::report::Report;
 use oomscope::view::timeline::TimelineView;
+use oomscope::view::what_if::{Question, WhatIfReport};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Cursor, Read as _};
@@ -81,6 +83,13 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
     for device in &findings.devices {
         let entries = device.timeline.entries();
         let _ = TimelineView::of(snapshot, device, 0, entries, 64);
+        let question = Question {
+            conf: Settings::parse("expandable_segments:True").ok(),
+            limit: Some(device.timeline.end.active),
+            capacity: None,
+        };
+        let answer = WhatIfReport::of(snapshot, device.timeline.device, &question);
+        let _ = answer.map(|answer| WhatIfText(&answer).to_string());
         for entry in [0, entries / 2, entries.saturating_sub(1)] {
             let _ = EntryView::of(snapshot, &findings, device, entry);
         }

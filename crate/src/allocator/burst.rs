@@ -78,14 +78,14 @@ impl Allocator<'_> {
             found = attempts.iter().filter(as_set).collect();
         }
         let first = found.first()?;
-        let block_of = |line: &SegmentLine| {
-            first.plan.iter().find(|planned| planned.line == *line).map(|planned| planned.block)
-        };
-        let blocks = if first.plan.iter().map(|planned| &planned.line).eq(&burst.lines) {
-            first.plan.iter().map(|planned| planned.block).collect()
-        } else {
-            burst.lines.iter().filter_map(block_of).collect()
-        };
+        // Each block is returned once, even where an odd file has two at one address.
+        let mut left = first.plan.clone();
+        let mut blocks = Vec::with_capacity(left.len());
+        for line in &burst.lines {
+            if let Some(place) = left.iter().position(|planned| planned.line == *line) {
+                blocks.push(left.remove(place).block);
+            }
+        }
         let at_least = found.iter().map(|attempt| attempt.limit.0).min().unwrap_or(0);
         let below = found.iter().map(|attempt| attempt.limit.1).max().unwrap_or(u64::MAX);
         Some(Explanation { authors: first.authors, blocks, limit: (at_least, below) })
@@ -105,9 +105,9 @@ impl Allocator<'_> {
                     has_more = true;
                     break;
                 }
-                let before: u64 = plan.iter().map(|planned| planned.line.size).sum();
+                let before = bytes_of(&plan);
                 plan.extend(round);
-                let bytes = plan.iter().map(|planned| planned.line.size).sum();
+                let bytes = bytes_of(&plan);
                 heads.push((plan.clone(), before, bytes));
             }
         }
@@ -159,6 +159,10 @@ impl Allocator<'_> {
         }
         attempts
     }
+}
+
+fn bytes_of(plan: &[Planned]) -> u64 {
+    plan.iter().map(|planned| planned.line.size).fold(0, u64::saturating_add)
 }
 
 fn sort_key(line: &SegmentLine) -> (&'static str, u64, u64) {

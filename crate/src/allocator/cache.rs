@@ -195,13 +195,17 @@ impl<'a> Allocator<'a> {
         (block != NONE).then(|| self.blocks.get(block).address)
     }
 
-    /// All blocks with memory behind them: address, size, state; in no order.
-    pub fn mapped(&self) -> impl Iterator<Item = (u64, u64, State)> + '_ {
-        self.blocks
-            .ids()
-            .map(|id| self.blocks.get(id))
-            .filter(|block| block.state != State::Unmapped)
-            .map(|block| (block.address, block.size, block.state))
+    /// The blocks of each segment by address: address, size, state. Expandable segments include
+    /// what is unmapped.
+    pub fn segments(&self) -> impl Iterator<Item = Vec<(u64, u64, State)>> + '_ {
+        let firsts = self.blocks.ids().filter(|id| self.blocks.get(*id).before == NONE);
+        firsts.map(|first| {
+            let chain = std::iter::successors(Some(first), |id| {
+                Some(self.blocks.get(*id).after).filter(|after| *after != NONE)
+            });
+            let block = |id| self.blocks.get(id);
+            chain.map(block).map(|block| (block.address, block.size, block.state)).collect()
+        })
     }
 
     fn block_of(&self, id: u32) -> u32 {
@@ -257,7 +261,7 @@ impl<'a> Allocator<'a> {
             }
             if block.state == State::Unmapped {
                 let address = self.blocks.get(neighbour).address;
-                self.shelves.get_mut(block.shelf).unmapped.remove(&address);
+                self.shelves.get_mut(block.shelf).unmapped.remove(&(address, neighbour));
             } else {
                 self.take(neighbour);
             }

@@ -289,7 +289,8 @@ impl<'a> Extraction<'a> {
         let serves_request = following.is_some_and(|next| {
             let grows =
                 matches!(next.action, Action::SegmentAlloc | Action::SegmentMap | Action::Oom);
-            let passed = next.time_us.zip(last_time).map_or(0, |(next, last)| next - last);
+            let passed =
+                next.time_us.zip(last_time).map_or(0, |(next, last)| next.saturating_sub(last));
             let names = burst::named_by(self.snapshot, entry.stack);
             grows && (names.is_some() || passed < burst::SAME_CALL_US)
         });

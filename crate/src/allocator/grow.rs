@@ -80,7 +80,7 @@ impl Allocator<'_> {
         let is_free = |id: u32| {
             id != NONE && matches!(self.blocks.get(id).state, State::Inactive | State::Unmapped)
         };
-        for unmapped in self.shelves.get(shelf).unmapped.values() {
+        for (_, unmapped) in &self.shelves.get(shelf).unmapped {
             let before = self.blocks.get(*unmapped).before;
             let first = if is_free(before) { before } else { *unmapped };
             let (mut size, mut next) = (0_u64, first);
@@ -98,7 +98,7 @@ impl Allocator<'_> {
         let base = self.driver.reserve(self.entry);
         let (range, size) = self.add_range(shelf, base);
         let block = self.blocks.add(Block::new(base, size, shelf, range, State::Unmapped));
-        self.shelves.get_mut(shelf).unmapped.insert(base, block);
+        self.shelves.get_mut(shelf).unmapped.insert((base, block));
         Some(block)
     }
 
@@ -119,13 +119,13 @@ impl Allocator<'_> {
         if !self.has(size) {
             return false;
         }
-        self.shelves.get_mut(shelf).unmapped.remove(&address);
+        self.shelves.get_mut(shelf).unmapped.remove(&(address, id));
         if size < whole {
             // The rest keeps being unmapped under a new id.
             let front = self.blocks.cut_front(id, size);
             self.swap_ids(front, id);
             let rest = self.blocks.get(front).address;
-            self.shelves.get_mut(shelf).unmapped.insert(rest, front);
+            self.shelves.get_mut(shelf).unmapped.insert((rest, front));
         }
         self.blocks.get_mut(id).state = State::Inactive;
         self.merge(id);

@@ -9,11 +9,12 @@
 //! Not replayed: captures of CUDA graphs, which release nothing while they last, checkpoints of
 //! their pools, and pools with an allocator of their own.
 
-mod block;
+pub mod block;
 mod burst;
 pub mod cache;
 pub mod conf;
 pub mod driver;
+pub mod enough;
 mod extract;
 mod grow;
 pub mod program;

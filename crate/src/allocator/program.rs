@@ -122,7 +122,7 @@ impl Program {
     /// that failed are no allocations: change [`failed`](Self::failed) along.
     pub fn resize(&mut self, mut size_of: impl FnMut(AllocationId, u64) -> u64) {
         self.is_rewritten = true;
-        for (id, request) in (0..).zip(&mut self.requests) {
+        for (id, request) in (0..).zip(&mut self.requests).filter(|(_, request)| request.size > 0) {
             let size = size_of(AllocationId(id), request.size).max(1);
             if size != request.size && (id as usize) < self.start_blocks.len() {
                 self.keeps_start = false;

@@ -118,7 +118,7 @@ impl Allocator<'_> {
         self.merge(id);
         let Block { address, shelf, .. } = *self.blocks.get(id);
         if self.blocks.get(id).is_split() {
-            self.shelves.get_mut(shelf).unmapped.insert(address, id);
+            self.shelves.get_mut(shelf).unmapped.insert((address, id));
         } else {
             // Nothing of the segment is mapped: its address space goes back too.
             self.blocks.remove(id);
@@ -136,18 +136,24 @@ impl Allocator<'_> {
         let Some(max_split) = self.settings.max_split_size else { return (Vec::new(), false) };
         let key = rounded.max(max_split);
         let shelf = self.shelves.get(shelf);
+        // Settings that PyTorch accepts can leave a piece of a segment this large; only whole ones
+        // can go back.
+        let is_whole = |id: u32| {
+            let block = self.blocks.get(id);
+            !block.is_expandable() && !block.is_split()
+        };
         let fitting = shelf.at_least(key).find(|id| !gone.contains(id));
-        if let Some(id) = fitting.filter(|id| !self.blocks.get(*id).is_expandable()) {
+        if let Some(id) = fitting.filter(|id| is_whole(*id)) {
             return (vec![self.planned(id)], true);
         }
         let (mut plan, mut sum) = (Vec::new(), 0_u64);
         for id in shelf.below(key).filter(|id| !gone.contains(id)) {
-            let block = self.blocks.get(id);
-            if sum >= key || block.size < max_split {
+            let size = self.blocks.get(id).size;
+            if sum >= key || size < max_split {
                 break;
             }
-            if !block.is_expandable() {
-                sum = sum.saturating_add(block.size);
+            if is_whole(id) {
+                sum = sum.saturating_add(size);
                 plan.push(self.planned(id));
             }
         }
@@ -247,5 +253,116 @@ impl Iterator for Rounds {
         }
         let round: Vec<Planned> = old.into_iter().map(|(_, planned)| planned).collect();
         (!round.is_empty()).then_some(round)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::Bounds;
+    use super::super::driver::Reservations;
+    use super::super::program::Request;
+    use super::super::settings::{MIB, Settings};
+    use super::*;
+
+    fn allocator(conf: &str, limit: Option<u64>, capacity: Option<u64>) -> Allocator<'static> {
+        let bytes = |mebibytes: u64| mebibytes * MIB;
+        let bounds = Bounds { limit: limit.map(bytes), capacity: capacity.map(bytes) };
+        let settings = Settings::parse(conf).unwrap().settings;
+        Allocator::new(settings, bounds, Box::new(Reservations::default()))
+    }
+
+    /// Asks for so many MiB; whether they were given.
+    fn ask(allocator: &mut Allocator<'_>, id: u32, mebibytes: u64, stream: u16) -> bool {
+        let request = Request { size: mebibytes * MIB, stream, pool: 0 };
+        allocator.allocate(0, id, request).is_ok()
+    }
+
+    fn reserved(allocator: &Allocator<'_>) -> u64 {
+        allocator.totals().reserved / MIB
+    }
+
+    #[test]
+    fn a_request_over_capacity_empties_the_cache_and_tries_again() {
+        let mut allocator = allocator("", None, Some(300));
+        assert!(ask(&mut allocator, 0, 200, 0));
+        allocator.complete(0);
+        assert!(ask(&mut allocator, 1, 250, 0));
+        assert_eq!((reserved(&allocator), allocator.totals().retries), (250, 1));
+    }
+
+    #[test]
+    fn an_oversize_block_serves_only_what_is_nearly_as_large() {
+        let mut allocator = allocator("max_split_size_mb:128", None, None);
+        ask(&mut allocator, 0, 256, 0);
+        allocator.complete(0);
+        ask(&mut allocator, 1, 64, 0);
+        assert_eq!(reserved(&allocator), 320, "too small a request for that block");
+        ask(&mut allocator, 2, 250, 0);
+        assert_eq!(reserved(&allocator), 320, "within 20 MiB of its size, and unsplit");
+        assert_eq!(allocator.totals().active / MIB, 320);
+    }
+
+    #[test]
+    fn the_oversize_step_returns_the_largest_blocks_and_is_no_retry() {
+        let mut allocator = allocator("max_split_size_mb:128", Some(600), None);
+        for (id, size) in [(0, 150), (1, 200), (2, 20)] {
+            ask(&mut allocator, id, size, 0);
+            allocator.complete(id);
+        }
+        assert!(ask(&mut allocator, 3, 300, 0));
+        // The two large ones together make up for the request; the small one stays.
+        assert_eq!((reserved(&allocator), allocator.totals().retries), (320, 0));
+    }
+
+    #[test]
+    fn garbage_collection_returns_segments_of_at_least_mean_age() {
+        let mut allocator = allocator("garbage_collection_threshold:0.5", Some(400), None);
+        for id in 0..3 {
+            ask(&mut allocator, id, 100, 0);
+        }
+        allocator.complete(0);
+        ask(&mut allocator, 3, 20, 1);
+        // 300 MiB are over half of the limit, although 20 more would have been allowed.
+        assert_eq!((reserved(&allocator), allocator.totals().collections), (220, 1));
+        allocator.complete(3);
+        ask(&mut allocator, 4, 20, 1);
+        allocator.complete(1);
+        // Only one block is cached, so it is as old as the mean.
+        assert!(ask(&mut allocator, 5, 20, 1));
+        assert_eq!((reserved(&allocator), allocator.totals().collections), (140, 2));
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_collected() {
+        let mut allocator = allocator("garbage_collection_threshold:0.1", None, Some(400));
+        ask(&mut allocator, 0, 100, 0);
+        allocator.complete(0);
+        ask(&mut allocator, 1, 200, 1);
+        assert_eq!((reserved(&allocator), allocator.totals().collections), (300, 0));
+    }
+
+    /// A block that only the release itself has made reusable is not looked at: the request fails
+    /// although it would fit, and the same request right after succeeds.
+    #[test]
+    fn what_a_release_completes_serves_the_next_request_only() {
+        let mut allocator = allocator("", None, Some(20));
+        assert!(ask(&mut allocator, 0, 9, 0) && ask(&mut allocator, 1, 6, 0));
+        allocator.release(0);
+        assert!(!ask(&mut allocator, 2, 9, 0));
+        assert!(ask(&mut allocator, 3, 9, 0));
+    }
+
+    #[test]
+    fn whole_pages_are_unmapped_and_partly_used_ones_stay() {
+        let mut allocator = allocator("expandable_segments:True", None, None);
+        ask(&mut allocator, 0, 70, 0);
+        ask(&mut allocator, 1, 5, 0);
+        assert_eq!(reserved(&allocator), 80);
+        allocator.complete(0);
+        allocator.release_cached();
+        assert_eq!(reserved(&allocator), 20, "the page that ends in the second block");
+        allocator.complete(1);
+        allocator.release_cached();
+        assert_eq!((reserved(&allocator), allocator.segments().count()), (0, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The free sets: which cached blocks may serve a request.
 
 use super::block::Blocks;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The cached blocks of one pool that one stream may use.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +10,8 @@ pub(super) struct Shelf {
     /// Sizes, addresses and ids. Two segments of a replay may in an odd trace stand at one address,
     /// so that only the id makes a block unique.
     free: BTreeSet<(u64, u64, u32)>,
-    /// Unmapped pieces of expandable segments, by address.
-    pub(super) unmapped: BTreeMap<u64, u32>,
+    /// Unmapped pieces of expandable segments: addresses and ids.
+    pub(super) unmapped: BTreeSet<(u64, u32)>,
 }
 
 impl Shelf {

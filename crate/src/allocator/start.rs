@@ -13,13 +13,14 @@ impl Allocator<'_> {
         let mut adopted = 0;
         // Ranges of one expandable segment, by shelf: joined where they touch.
         let mut mapped: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-        for range in &program.start_ranges {
+        for range in program.start_ranges.iter().filter(|range| range.size > 0) {
             let StartRange { address, size, stream, pool, is_small, is_expandable } = *range;
             let shelf = self.shelves.of(pool, is_small, stream);
             if is_expandable {
                 let ranges = mapped.entry(shelf).or_default();
-                match ranges.last_mut().filter(|(_, end)| *end == address) {
-                    Some((_, end)) => *end = address.saturating_add(size),
+                // In an odd file they overlap.
+                match ranges.last_mut().filter(|(_, end)| *end >= address) {
+                    Some((_, end)) => *end = address.saturating_add(size).max(*end),
                     None => ranges.push((address, address.saturating_add(size))),
                 }
             } else {
@@ -56,11 +57,14 @@ impl Allocator<'_> {
 
     /// Unmapped address space from the end of `last` to `end`.
     fn adopt_gap(&mut self, last: u32, end: u64, (shelf, range): (u32, u32)) -> u32 {
+        if last == NONE {
+            return last;
+        }
         let from = self.blocks.get(last).end();
         let Some(size) = end.checked_sub(from).filter(|size| *size > 0) else { return last };
         let gap = self.blocks.add(Block::new(from, size, shelf, range, State::Unmapped));
         self.blocks.chain(last, gap);
-        self.shelves.get_mut(shelf).unmapped.insert(from, gap);
+        self.shelves.get_mut(shelf).unmapped.insert((from, gap));
         gap
     }
 

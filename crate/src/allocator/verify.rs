@@ -253,7 +253,8 @@ impl Replay<'_> {
 /// Blocks of the replay's end and of the file that the other has not.
 fn final_blocks_differing(allocator: &Allocator<'_>, snapshot: &Snapshot, device: u32) -> u32 {
     let mut replayed: FxHashMap<u64, (u64, State)> = FxHashMap::default();
-    for (address, size, state) in allocator.mapped() {
+    let mapped = allocator.segments().flatten().filter(|(.., state)| *state != State::Unmapped);
+    for (address, size, state) in mapped {
         replayed.insert(address, (size, state));
     }
     let mut differing = 0_u32;

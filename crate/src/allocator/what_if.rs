@@ -3,8 +3,7 @@
 use super::cache::{Allocator, Bounds, Refused, Totals};
 use super::driver::{Driver, Recorded, Reservations, Shuffled};
 use super::program::{Operation, Program, Request, What};
-use super::settings::{MIB, Settings};
-use super::verify::Recording;
+use super::settings::Settings;
 
 /// When the cache is emptied by the program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,6 +158,10 @@ impl Run<'_> {
                 break;
             }
         }
+        if self.outcome.stopped.is_none() && clears.next().is_some() {
+            // Behind the last operation one time is as good as many.
+            self.allocator.release_cached();
+        }
         self.outcome.ends_in_failure =
             self.outcome.stopped.is_none() && program.end_in_failure().is_some();
         self.outcome.totals = self.allocator.totals;
@@ -246,86 +249,4 @@ pub fn band(
         band.1 = band.1.max(other.totals.peak_reserved);
     }
     band
-}
-
-/// Operations that a search for the smallest capacity may replay, lest a long trace take minutes.
-const SEARCH_OPERATIONS: usize = 60_000_000;
-
-/// The least capacity, to 2 MiB, under which every request of the trace is served, those that
-/// failed in the recording too; the allocator then empties its cache and tries again where it must,
-/// so this is less than the peak without bounds. On traces of many millions of operations a
-/// capacity that is enough, but perhaps not the least. No limit holds meanwhile.
-#[must_use]
-pub fn smallest_capacity(program: &Program, settings: &Settings) -> u64 {
-    let replay = |capacity| {
-        let bounds = Bounds { limit: None, capacity };
-        what_if(program, settings, &Conditions::within(bounds))
-    };
-    let least = program.least_bytes(settings);
-    // So much surely works: every request could have a segment of its own.
-    let mut enough = replay(None).totals.peak_reserved;
-    let largest_failed = program.failed.iter().map(|failed| settings.segment_size(failed.size));
-    let room = enough.saturating_add(largest_failed.max().unwrap_or(0));
-    if room > enough && !replay(Some(enough)).goes_through() {
-        enough = room;
-    }
-    let unit = 2 * MIB;
-    let (mut low, mut high) = (least / unit, enough.div_ceil(unit));
-    let mut left = SEARCH_OPERATIONS;
-    while low < high && left > 0 {
-        left = left.saturating_sub(program.operations.len().max(1));
-        let middle = low.midpoint(high);
-        if replay(Some(middle.saturating_mul(unit))).goes_through() {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    high.saturating_mul(unit)
-}
-
-/// Whether a recorded failure is passed under other settings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Passage {
-    /// The entry of the failure.
-    pub entry: u32,
-    /// Whether it is passed under the least limit that the recording allows.
-    pub at_least: bool,
-    /// Whether it is passed under the greatest; the two differ where the recording leaves open
-    /// what decides it.
-    pub at_most: bool,
-    /// The replay under the greatest.
-    pub outcome: Outcome,
-}
-
-impl Recording {
-    /// The bounds under which the recorded run stood, as far as it tells: the capacity of a card
-    /// that was full, else the greatest limit that explains every refusal, else none.
-    #[must_use]
-    pub fn bounds(&self) -> Bounds {
-        let limit = self.verification.limit;
-        match (limit.capacity, limit.below) {
-            (Some(capacity), _) => Bounds { limit: None, capacity: Some(capacity) },
-            (None, Some(below)) => Bounds { limit: Some(below.saturating_sub(1)), capacity: None },
-            (None, None) => Bounds::NONE,
-        }
-    }
-
-    /// Whether the trace gets past its last failure under `settings`, with everything else as it
-    /// was: two replays. `None` without a failure or without a bound to hold it against.
-    #[must_use]
-    pub fn passes_its_failure(&self, settings: &Settings) -> Option<Passage> {
-        let failure = |operation: &&Operation| matches!(operation.what, What::Fail(_));
-        let entry = self.program.operations.iter().rev().find(failure)?.entry;
-        let most = self.bounds();
-        if !most.is_bounded() {
-            return None;
-        }
-        let least = Bounds { limit: most.limit.map(|_| self.verification.limit.at_least), ..most };
-        let run = |bounds| what_if(&self.program, settings, &Conditions::within(bounds));
-        let outcome = run(most);
-        let at_most = outcome.passes(entry);
-        let at_least = at_most && (least == most || run(least).passes(entry));
-        Some(Passage { entry, at_least, at_most, outcome })
-    }
 }

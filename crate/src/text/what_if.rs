@@ -27,7 +27,7 @@ impl Display for WhatIfText<'_> {
             "is the least under which the whole trace goes through, emptying the cache as needed",
         )?;
         if report.retries > 0 {
-            let times = Count(report.retries);
+            let times = Count(report.retries).to_string();
             writeln!(
                 f,
                 "  {times:>12}  times the cache is emptied for a request, which stalls the GPU"

@@ -4,9 +4,10 @@
 //! All sizes are bytes, all places entry indices into the device's trace.
 
 use crate::allocator::cache::Bounds;
+use crate::allocator::enough::smallest_capacity;
 use crate::allocator::settings::{Parsed, Settings};
 use crate::allocator::verify::{LimitBounds, Recording, Verification};
-use crate::allocator::what_if::{Conditions, band, smallest_capacity, what_if};
+use crate::allocator::what_if::{Conditions, band, what_if};
 use crate::snapshot::Snapshot;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
