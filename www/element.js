@@ -220,9 +220,23 @@ class OomScope extends HTMLElement {
       },
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry) => this.#show(entry),
+      settingRow: (place, capacity) => this.#open.request('settingRow', { device: this.#store.state.device, place, capacity }),
+      overlay: (place, capacity) => this.#overlay(place, capacity),
       copyText: () => this.#open.request('text'),
       copyMarkdown: () => this.#open.request('markdown'),
     };
+  }
+
+  /** What another setting reserves, over the timeline; none for null. */
+  async #overlay(place, capacity) {
+    const { device } = this.#store.state;
+    try {
+      await this.#open.request('overlay', { device, place, capacity });
+      this.#store.set({ overlaid: place !== null });
+      this.#wantTimeline();
+    } catch (error) {
+      this.#lost(error);
+    }
   }
 
   /** An entry that the verdict speaks of: pinned, in the window, in sight. */

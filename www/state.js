@@ -16,6 +16,7 @@
  * @property {number | null} hovered the entry under the pointer
  * @property {object | null} entry the entry read out: the hovered one, else the pinned one
  * @property {string | null} emphasis the one category to keep its colour
+ * @property {boolean} overlaid whether what another setting reserves is drawn too
  *
  * @typedef {object} Loading
  * @property {string} name of the file
@@ -57,6 +58,7 @@ export function freshDevice(device, report) {
     hovered: null,
     entry: null,
     emphasis: null,
+    overlaid: false,
   };
 }
 

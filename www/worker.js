@@ -24,6 +24,10 @@ function answer({ id, kind, ...request }) {
       return session.timeline(request.device, request.begin, request.end, request.widthPx);
     case 'entry':
       return session.entry(request.device, request.entry);
+    case 'settingRow':
+      return session.settingRow(request.device, request.place, request.capacity ?? undefined);
+    case 'overlay':
+      return session.overlay(request.device, request.place ?? undefined, request.capacity ?? undefined);
     case 'text':
       return session.text();
     case 'markdown':

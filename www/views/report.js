@@ -1,4 +1,4 @@
-/** The report in its order: verdict, what to do, timeline, lines, checklist, file. */
+/** The report in its order: verdict, what to do, timeline, what if, lines, checklist, file. */
 import { checklistView } from './checklist.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
@@ -7,6 +7,7 @@ import { fixesView } from './fixes.js';
 import { linesView } from './lines.js';
 import { timelineView } from './timeline.js';
 import { verdictView } from './verdict.js';
+import { whatIfView } from './whatif.js';
 
 /**
  * Built once for each report.
@@ -20,6 +21,7 @@ export function reportView(report, painter, on, signal) {
   const verdict = verdictView(report, on);
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
   const timeline = timelineView(painter, on, signal, choice?.root ?? null);
+  const whatIf = whatIfView(on);
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));
   const labelOf = (category) => labels.get(category) ?? category.replaceAll('_', ' ');
   const root = h(
@@ -28,6 +30,7 @@ export function reportView(report, painter, on, signal) {
     verdict.root,
     fixesView(diagnosis),
     timeline.root,
+    whatIf.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
     checklistView(diagnosis),
     factsView(report),
@@ -38,6 +41,7 @@ export function reportView(report, painter, on, signal) {
     update(state, changed) {
       choice?.update(state);
       timeline.update(state, changed);
+      whatIf.update(state, changed);
     },
     focus() {
       verdict.headline.focus({ preventScroll: true });

@@ -159,5 +159,6 @@ pub(super) fn sample(entries: u32, columns: u32) -> TimelineView {
         time_us: None,
         band_bytes: (0..3).flat_map(heights).collect(),
         reserved_bytes: vec![310.0 * MIB; columns as usize],
+        overlay_bytes: Vec::new(),
     }
 }

@@ -134,6 +134,12 @@ pub(super) fn draw<DB: DrawingBackend>(
     if line_px > 0 && !line.is_empty() {
         area.draw(&PathElement::new(line, theme.reserved.stroke_width(line_px)))?;
     }
+    // A replay that ran out ends early; so does its line.
+    let told = view.overlay_bytes.len().saturating_sub(columns.first).min(columns.edges.len());
+    let overlay = columns.outline(&columns.values(&view.overlay_bytes, 0)[..told]);
+    if line_px > 0 && !overlay.is_empty() {
+        area.draw(&PathElement::new(overlay, theme.overlay.stroke_width(line_px)))?;
+    }
     Ok(())
 }
 

@@ -48,6 +48,8 @@ pub struct Theme {
     pub surface: RGBColor,
     /// The reserved line.
     pub reserved: RGBColor,
+    /// The line of what a replay under other settings reserves.
+    pub overlay: RGBColor,
     /// A failure.
     pub failure: RGBColor,
     /// The entry selected, and the window of the overview.
@@ -74,6 +76,7 @@ impl Theme {
             grid: rgb(0xe3e6ec),
             surface: rgb(0xffffff),
             reserved: rgb(0x4a5568),
+            overlay: rgb(0x0b7a3b),
             failure: rgb(0xc3241c),
             accent: rgb(0x1f5fd0),
         }
@@ -88,6 +91,7 @@ impl Theme {
             grid: rgb(0x2b313d),
             surface: rgb(0x171a21),
             reserved: rgb(0xb4bdcc),
+            overlay: rgb(0x5fdc93),
             failure: rgb(0xff7a70),
             accent: rgb(0x7db0ff),
         }
@@ -108,7 +112,12 @@ impl Theme {
 
     /// All colours that the page shares.
     pub fn swatches(&self) -> Vec<Swatch> {
-        let own = [("reserved", self.reserved), ("failure", self.failure), ("accent", self.accent)];
+        let own = [
+            ("reserved", self.reserved),
+            ("overlay", self.overlay),
+            ("failure", self.failure),
+            ("accent", self.accent),
+        ];
         let keyed = KEYS.iter().map(|key| (*key, self.keyed(key)));
         keyed
             .chain(own)

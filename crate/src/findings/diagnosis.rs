@@ -11,7 +11,7 @@ use super::marks::StackMarks;
 use super::need::Need;
 use super::savings::Recording;
 use super::{Composition, Device, fixes, judge};
-use crate::allocator::what_if::Passage;
+use crate::allocator::enough::Passage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::usage::UsageColumns;

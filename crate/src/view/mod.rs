@@ -1,9 +1,11 @@
 //! What one picture, table or report shows, cut down to its pixels or rows. In go a snapshot and
 //! its findings, out come plain values with every text and number ready to be shown.
 
+pub mod cards;
 pub mod diagnosis;
 pub mod entry;
 pub mod frames;
 pub mod report;
+pub mod settings;
 pub mod timeline;
 pub mod what_if;

@@ -45,6 +45,10 @@ pub struct TimelineView {
     /// The largest reserved bytes of each column.
     #[serde(skip)]
     pub reserved_bytes: Vec<f64>,
+    /// What a replay under other settings reserves, by column; shorter where it ran out, empty where
+    /// none is shown.
+    #[serde(skip)]
+    pub overlay_bytes: Vec<f64>,
 }
 
 /// One colour of the stack.
@@ -160,7 +164,23 @@ impl TimelineView {
             time_us: time(begin).zip(time(end - 1)),
             band_bytes,
             reserved_bytes: reserved.into_iter().map(|bytes| bytes as f64).collect(),
+            overlay_bytes: Vec::new(),
         }
+    }
+
+    /// Lays what a replay reserved after each entry over the picture.
+    pub fn overlay(&mut self, reserved: &[u64]) {
+        let highest = reserved.iter().copied().max().unwrap_or(0);
+        self.top_bytes = self.top_bytes.max(highest as f64);
+        let length = self.end - self.begin;
+        self.overlay_bytes = (0..self.columns)
+            .map_while(|column| {
+                let from = self.begin + share(column, length, self.columns);
+                let to = self.begin + share(column + 1, length, self.columns);
+                let shown = reserved.get(from as usize..(to as usize).min(reserved.len()))?;
+                shown.iter().max().map(|bytes| *bytes as f64)
+            })
+            .collect();
     }
 }
 

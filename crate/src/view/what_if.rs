@@ -138,7 +138,18 @@ impl WhatIfReport {
     pub fn of(snapshot: &Snapshot, device: u32, question: &Question) -> Option<WhatIfReport> {
         let timeline = Timeline::replay(snapshot, device);
         let recording = Recording::of(snapshot, &timeline);
-        let Recording { program, verification } = &recording;
+        WhatIfReport::answer(&recording, device, timeline.ooms.len() as u64, question)
+    }
+
+    /// The same about a recording of `device` with so many failures.
+    #[must_use]
+    pub fn answer(
+        recording: &Recording,
+        device: u32,
+        ooms: u64,
+        question: &Question,
+    ) -> Option<WhatIfReport> {
+        let Recording { program, verification } = recording;
         if verification.compared == 0 {
             return None;
         }
@@ -146,7 +157,7 @@ impl WhatIfReport {
             Some(parsed) => &parsed.settings,
             None => &program.recorded,
         };
-        let (bounds, bounds_basis) = bounds(question, settings, &recording);
+        let (bounds, bounds_basis) = bounds(question, settings, recording);
         let conditions = Conditions::within(bounds);
         let outcome = what_if(program, settings, &conditions);
         let (low, high) = band(program, settings, &conditions, &outcome);
@@ -157,7 +168,7 @@ impl WhatIfReport {
             limit_bytes: bounds.limit,
             capacity_bytes: bounds.capacity,
             bounds_basis,
-            recorded: recorded(&program.recorded, verification, timeline.ooms.len() as u64),
+            recorded: recorded(&program.recorded, verification, ooms),
             peak_reserved_bytes: outcome.totals.peak_reserved,
             peak_active_bytes: outcome.totals.peak_active,
             final_reserved_bytes: outcome.totals.reserved,
@@ -183,7 +194,7 @@ impl WhatIfReport {
     }
 }
 
-fn bounds(
+pub(super) fn bounds(
     question: &Question,
     settings: &Settings,
     recording: &Recording,

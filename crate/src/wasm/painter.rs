@@ -254,6 +254,7 @@ fn view_from(result: &JsValue) -> Result<TimelineView, JsError> {
     Ok(TimelineView {
         band_bytes: column("bandBytes")?,
         reserved_bytes: column("reservedBytes")?,
+        overlay_bytes: column("overlayBytes")?,
         ..view
     })
 }

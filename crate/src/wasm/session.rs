@@ -7,9 +7,12 @@ use crate::findings::Findings;
 use crate::snapshot::{self, Snapshot};
 use crate::text::ReportText;
 use crate::text::markdown::ReportMarkdown;
+use crate::view::cards::{CARDS, CONTEXT_MIB};
 use crate::view::entry::EntryView;
 use crate::view::report::Report;
+use crate::view::settings::{self, SettingRow};
 use crate::view::timeline::TimelineView;
+use crate::view::what_if::Question;
 use wasm_bindgen::prelude::*;
 
 /// One opened snapshot; empty until [`Session::open`].
@@ -17,6 +20,9 @@ use wasm_bindgen::prelude::*;
 #[derive(Default)]
 pub struct Session {
     opened: Option<(Snapshot, Findings, Report)>,
+    rows: Vec<SettingRow>,
+    /// A device, and what a replay reserved after each of its entries.
+    overlay: Option<(u32, Vec<u64>)>,
 }
 
 #[wasm_bindgen]
@@ -39,7 +45,7 @@ impl Session {
         name: &str,
         on_progress: js_sys::Function,
     ) -> Result<JsValue, JsValue> {
-        self.opened = None;
+        *self = Session::default();
         let bytes = blob.size() as u64;
         let source = BlobSource::new(blob, on_progress).map_err(|error| {
             thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}")))
@@ -66,11 +72,15 @@ impl Session {
     ) -> Result<JsValue, JsValue> {
         let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
         let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
-        let view = TimelineView::of(snapshot, found, begin, end, width_px);
+        let mut view = TimelineView::of(snapshot, found, begin, end, width_px);
+        if let Some((_, reserved)) = self.overlay.as_ref().filter(|(of, _)| *of == device) {
+            view.overlay(reserved);
+        }
         Ok(object(&[
             ("view", plain(&view)?),
             ("bandBytes", js_sys::Float64Array::from(view.band_bytes.as_slice()).into()),
             ("reservedBytes", js_sys::Float64Array::from(view.reserved_bytes.as_slice()).into()),
+            ("overlayBytes", js_sys::Float64Array::from(view.overlay_bytes.as_slice()).into()),
         ]))
     }
 
@@ -84,6 +94,49 @@ impl Session {
             .device(device)
             .and_then(|found| EntryView::of(snapshot, findings, found, entry));
         view.map_or(Ok(JsValue::NULL), |view| plain(&view))
+    }
+
+    /// Row `place` of the settings compared, for a device that can give `capacity` bytes in all (or,
+    /// where undefined, as much as it could in the recording): `{row, count, recommended}`; `null`
+    /// past the last row and where nothing can be replayed. Rows are asked for from 0 on, and
+    /// `recommended` is the best of those so far.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
+    #[wasm_bindgen(js_name = settingRow)]
+    pub fn setting_row(
+        &mut self,
+        device: u32,
+        place: u32,
+        capacity: Option<f64>,
+    ) -> Result<JsValue, JsValue> {
+        let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
+        let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
+        if place == 0 {
+            self.rows.clear();
+        }
+        let Some(row) = SettingRow::of(snapshot, found, place as usize, &question(capacity)) else {
+            return Ok(JsValue::NULL);
+        };
+        let value = plain(&row)?;
+        self.rows.push(row);
+        let best = settings::recommended(&self.rows);
+        Ok(object(&[
+            ("row", value),
+            ("count", JsValue::from_f64(settings::count(snapshot) as f64)),
+            ("recommended", best.map_or(JsValue::NULL, |place| JsValue::from_f64(place as f64))),
+        ]))
+    }
+
+    /// Lays what row `place` of the settings reserves over the timeline of `device`; none where
+    /// undefined.
+    pub fn overlay(&mut self, device: u32, place: Option<u32>, capacity: Option<f64>) {
+        self.overlay = None;
+        let Some((snapshot, findings, _)) = &self.opened else { return };
+        if let (Some(found), Some(place)) = (findings.device(device), place) {
+            let reserved = settings::reserved(snapshot, found, place as usize, &question(capacity));
+            self.overlay = Some((device, reserved));
+        }
     }
 
     /// The report as plain text; empty before a file is open.
@@ -100,6 +153,22 @@ impl Session {
             .map(|(.., report)| ReportMarkdown(report).to_string())
             .unwrap_or_default()
     }
+}
+
+fn question(capacity: Option<f64>) -> Question {
+    Question { capacity: capacity.map(|bytes| bytes as u64), ..Question::default() }
+}
+
+/// The cards to ask about: `[{name, total_mib}]`, and what a process takes before the first tensor.
+///
+/// # Errors
+/// None that a caller could mend.
+#[wasm_bindgen]
+pub fn cards() -> Result<JsValue, JsValue> {
+    Ok(object(&[
+        ("cards", plain(&CARDS)?),
+        ("contextMib", JsValue::from_f64(f64::from(CONTEXT_MIB))),
+    ]))
 }
 
 /// The version of this build.

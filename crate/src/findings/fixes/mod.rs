@@ -114,7 +114,8 @@ pub(super) struct Case<'a> {
 /// A saving below this share of the peak is not worth the work.
 const WORTH: f64 = 0.02;
 
-/// The fixes that the evidence carries, the largest saving first, then what would not help.
+/// The fixes of the first cause, the largest saving first, then of others beside it, then what would
+/// not help.
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let mut fixes = match case.diagnosis.cause() {
         Cause::Fragmentation => allocator::fixes(case),
@@ -127,6 +128,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
         Cause::None => resident::fixes(case),
         Cause::InsufficientData => Vec::new(),
     };
+    fixes.sort_by_key(|fix| std::cmp::Reverse(fix.saves_bytes));
     // A cause of its own weight beside the first deserves its best remedy too.
     for claim in case.diagnosis.ranking.iter().skip(1).take(2) {
         if claim.bytes as f64 >= 0.25 * case.peak() as f64 {
@@ -136,12 +138,11 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
                 Cause::KvCache => cache::fixes(case),
                 _ => Vec::new(),
             };
-            fixes.extend(more.into_iter().filter(|fix| fix.saves_bytes.is_some()).take(1));
+            fixes.extend(more.into_iter().max_by_key(|fix| fix.saves_bytes));
         }
     }
     let least = (case.peak() as f64 * WORTH) as u64;
     fixes.retain(|fix| fix.saves_bytes.is_none_or(|saves| saves >= least));
-    fixes.sort_by_key(|fix| std::cmp::Reverse(fix.saves_bytes));
     let mut seen: Vec<&'static str> = Vec::new();
     fixes.retain(|fix| {
         let is_new = !seen.contains(&fix.id);

@@ -1,8 +1,8 @@
 //! Fragmentation: idle memory in pieces that fit no request.
 
 use super::{IDLE_SHARE, Judge, at};
+use crate::allocator::enough::Passage;
 use crate::allocator::settings::Settings;
-use crate::allocator::what_if::Passage;
 use crate::findings::diagnosis::{Cause, Claim, Diagnosis};
 use crate::findings::need::Need;
 use crate::timeline::Oom;
