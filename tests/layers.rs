@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate with the modules that it may use, besides itself.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("units", &["limits", "error", "warning"]),
     ("limits", &["units", "error", "warning"]),
     ("error", &["units", "limits", "warning"]),
@@ -14,9 +14,10 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("snapshot", &["pickle", "container", "error", "warning", "limits", "units"]),
     ("timeline", &["snapshot", "warning", "units"]),
     ("findings", &["timeline", "snapshot", "units", "warning"]),
-    ("view", &["findings", "timeline", "snapshot", "container", "units", "warning"]),
+    ("message", &["units", "limits"]),
+    ("view", &["findings", "timeline", "snapshot", "container", "message", "units", "warning"]),
     ("chart", &["view", "units"]),
-    ("text", &["view", "findings", "units"]),
+    ("text", &["view", "findings", "message", "units"]),
     ("wasm", &["*"]),
 ];
 

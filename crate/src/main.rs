@@ -1,13 +1,17 @@
-//! The command line: `oomscope report FILE`.
+//! The command line: `oomscope report FILE`, `oomscope message [FILE|-]`.
 
 use clap::{Parser, Subcommand};
 use oomscope::error::Error;
 use oomscope::findings::Findings;
+use oomscope::limits;
+use oomscope::message;
 use oomscope::snapshot;
-use oomscope::text::ReportText;
+use oomscope::text::{MessageText, ReportText};
+use oomscope::view::message::MessageReport;
 use oomscope::view::report::Report;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,6 +29,8 @@ struct Arguments {
 enum Command {
     /// What happened, where, and what to do (also without this word: `oomscope FILE`).
     Report(ReportArguments),
+    /// What an out-of-memory error text says: its numbers, its causes, what to do next.
+    Message(MessageArguments),
 }
 
 #[derive(clap::Args)]
@@ -39,6 +45,16 @@ struct ReportArguments {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct MessageArguments {
+    /// The text, an error or a whole log; `-` or nothing reads what is piped or pasted.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 fn version() -> String {
     match oomscope::COMMIT {
         Some(commit) => format!("{} ({commit})", oomscope::VERSION),
@@ -48,17 +64,23 @@ fn version() -> String {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let report = match arguments.command {
-        Some(Command::Report(report)) => Some(report),
-        None => arguments.report,
+    let (file, printed) = match (arguments.command, arguments.report) {
+        (Some(Command::Message(message)), _) => {
+            let printed = print_message(&message);
+            (message.file, printed)
+        }
+        (Some(Command::Report(report)), _) | (None, Some(report)) => {
+            let printed = print_report(&report);
+            (report.file, printed)
+        }
+        (None, None) => return ExitCode::from(2),
     };
-    let Some(report) = report else { return ExitCode::from(2) };
-    match print_report(&report) {
+    match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             #[expect(clippy::print_stderr, reason = "this is the terminal's own error")]
             {
-                eprintln!("oomscope: {}: {message}", report.file.display());
+                eprintln!("oomscope: {}: {message}", file.display());
             }
             ExitCode::FAILURE
         }
@@ -67,19 +89,49 @@ fn main() -> ExitCode {
 
 fn print_report(arguments: &ReportArguments) -> Result<(), String> {
     let report = read(&arguments.file, arguments.device)?;
+    print(&report, ReportText(&report), arguments.json)
+}
+
+fn print_message(arguments: &MessageArguments) -> Result<(), String> {
+    let text = read_text(&arguments.file)?;
+    let report = MessageReport::of(&message::read(&text));
+    print(&report, MessageText(&report), arguments.json)
+}
+
+fn print(value: &impl serde::Serialize, text: impl Display, json: bool) -> Result<(), String> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let written = if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &report)
+    let written = if json {
+        serde_json::to_writer_pretty(&mut out, value)
             .map_err(std::io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        write!(out, "{}", ReportText(&report))
+        write!(out, "{text}")
     };
     match written.and_then(|()| out.flush()) {
         // The reader of a pipe has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| format!("the report cannot be written: {error}")),
     }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| {
+        format!("the text cannot be read: {error}; check that it exists and may be read.")
+    };
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(unreadable)?)
+    };
+    let mut bytes = Vec::new();
+    source.take(limits::MESSAGE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limits::MESSAGE_BYTES {
+        return Err(format!(
+            "the text is longer than {}; cut out the part about the first error: grep -n -m1 -B200 -A50 'out of memory' FILE.",
+            oomscope::units::Bytes(limits::MESSAGE_BYTES)
+        ));
+    }
+    Ok(message::text_from_bytes(&bytes))
 }
 
 fn read(path: &Path, device: Option<u32>) -> Result<Report, String> {

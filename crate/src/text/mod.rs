@@ -1,5 +1,9 @@
 //! Views as plain text, for the terminal and the copy button.
 
+mod message;
+
+pub use message::MessageText;
+
 use crate::units::{Bytes, Count};
 use crate::view::report::{LineReport, Report};
 use std::fmt::{self, Display, Formatter};

@@ -3,5 +3,6 @@
 
 pub mod entry;
 pub mod frames;
+pub mod message;
 pub mod report;
 pub mod timeline;
