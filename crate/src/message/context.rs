@@ -45,6 +45,8 @@ pub enum Doing {
     Forward,
     /// Capturing a CUDA graph.
     Capturing,
+    /// Setting memory aside for a cache.
+    Caching,
     /// Answering requests, or preparing to.
     Serving,
     /// Pinning memory of the machine.
@@ -82,7 +84,7 @@ enum Mark {
     Version,
 }
 
-use Doing::{Backward, Capturing, Forward, Loading, Optimizing, Pinning, Serving};
+use Doing::{Backward, Caching, Capturing, Forward, Loading, Optimizing, Pinning, Serving};
 use Mark::Version;
 use Program::{
     ComfyUi, Deepspeed, Diffusers, Fsdp, HfTrainer, Lightning, Lmdeploy, Sglang, Tgi, Torchrun,
@@ -95,13 +97,7 @@ const MARKS: &[(Mark, &[&str])] = &[
     (Mark::Program(Sglang), &["sglang", "mem-fraction-static", "mem_fraction_static"]),
     (
         Mark::Program(Tgi),
-        &[
-            "text_generation_router",
-            "text_generation_server",
-            "text-generation-inference",
-            "text_generation_launcher",
-            "max-batch-prefill-tokens",
-        ],
+        &["text_generation_", "text-generation-inference", "max-batch-prefill-tokens"],
     ),
     (Mark::Program(Lmdeploy), &["lmdeploy", "cache_max_entry_count"]),
     (
@@ -252,7 +248,6 @@ const MARKS: &[(Mark, &[&str])] = &[
             "execute_model",
             "determine_available_memory",
             "determine_num_available_blocks",
-            "initialize_kv_cache",
             "vllm_memory_profiler",
             "prefill",
             "decode_batch",
@@ -261,6 +256,17 @@ const MARKS: &[(Mark, &[&str])] = &[
             "dummy_run",
             "profile_run",
             "generatestream",
+        ],
+    ),
+    (
+        Mark::Doing(Caching),
+        &[
+            "initialize_kv_cache",
+            "allocate_kv_cache",
+            "_allocate_gpu_cache",
+            "init_memory_pool",
+            "init_cache_engine",
+            "allocate_buffer",
         ],
     ),
     (Mark::Doing(Pinning), &["pin_memory", "pinned memory", "cudahostalloc"]),

@@ -125,7 +125,8 @@ fn common_suspects(claims: &mut Claims) {
 
 /// A server sets aside a share of the card; what it leaves must hold everything else.
 pub(crate) fn serving(context: &Context, claims: &mut Claims) {
-    let telling = context.is(Doing::Capturing) || context.is(Doing::Serving);
+    let telling =
+        [Doing::Capturing, Doing::Serving, Doing::Caching].iter().any(|doing| context.is(*doing));
     let tgi = context.programs.contains(&Program::Tgi);
     claims.add(
         Cause::KvCache,

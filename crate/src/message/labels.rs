@@ -102,12 +102,21 @@ const GAP_BYTES: usize = 160;
 /// Sizes in one message: the numbers of PyTorch's sentence and a process for each worker.
 const SIZES: usize = 256;
 
+/// What numbers a message can have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// All of the allocator's sentence, in any language.
+    Sentence,
+    /// Those that have their words beside them.
+    Labelled,
+    /// The same in another program's spelling: `2.1G` is a size, too.
+    Foreign,
+}
+
 /// Reads the numbers of the message in `text[start..end]` that is known by a phrase at `anchor`.
-///
-/// `takes_letters` admits `2.1G` for a size, as TensorFlow writes.
-pub(crate) fn read(text: &str, [start, anchor, end]: [usize; 3], takes_letters: bool) -> Facts {
+pub(crate) fn read(text: &str, [start, anchor, end]: [usize; 3], kind: Kind) -> Facts {
     let mut facts = Facts::default();
-    let chain = chain(text, [start, anchor, end], takes_letters);
+    let chain = chain(text, [start, anchor, end], kind == Kind::Foreign);
     let mut told = 0;
     for (place, size) in chain.iter().enumerate() {
         let field = field(text, size);
@@ -125,7 +134,7 @@ pub(crate) fn read(text: &str, [start, anchor, end]: [usize; 3], takes_letters: 
             None => {}
         }
     }
-    if chain.len() >= 3 && told <= 1 {
+    if chain.len() >= 3 && told <= 1 && kind == Kind::Sentence {
         facts = by_order(text, &chain);
     }
     if facts.requested_bytes.is_none() {
@@ -176,19 +185,21 @@ fn after<'a>(text: &'a str, size: &Size) -> &'a str {
 
 fn field(text: &str, size: &Size) -> Option<Field> {
     let (before, after) = (before(text, size), after(text, size));
-    let follows =
-        LABELS.iter().find(|label| label.after.iter().any(|word| after.starts_with(word)));
     let precedes =
-        || LABELS.iter().find(|label| label.before.iter().any(|word| before.ends_with(word)));
-    follows.or_else(precedes).map(|label| label.field).or_else(|| cut_field(after))
+        LABELS.iter().find(|label| label.before.iter().any(|word| before.ends_with(word)));
+    let follows =
+        || LABELS.iter().find(|label| label.after.iter().any(|word| after.starts_with(word)));
+    // In the form of a table the next line's words follow, so that those before count first.
+    precedes.or_else(follows).map(|label| label.field).or_else(|| cut_field(after))
 }
 
 /// The quantity whose label the text's end, or dots that stand for left-out text, cuts off, where
 /// what is left can be no other's.
 fn cut_field(after: &str) -> Option<Field> {
-    let rest = match after.find("...").or_else(|| after.find('…')) {
-        Some(end) if end < 30 => after.get(..end)?,
-        _ => after,
+    let near = after.get(..boundary(after, 40))?;
+    let rest = match near.find("...").or_else(|| near.find('…')) {
+        Some(end) => near.get(..end)?,
+        None => near,
     };
     if rest.is_empty() || rest.len() > 30 {
         return None;
@@ -236,7 +247,13 @@ fn gpu_index(text: &str, start: usize, end: usize) -> Option<u64> {
     for name in names {
         let found = sentence.match_indices(name).find_map(|(at, _)| {
             let rest = sentence.get(at + name.len()..)?;
-            let number = size::integer(rest, 1)?;
+            // The sentence may end with it; elsewhere the end of the text may cut a number.
+            let number = match name {
+                "deviceordinal" => {
+                    size::integer(&rest.chars().take(9).chain(['.']).collect::<String>(), 1)
+                }
+                _ => size::integer(rest, 1),
+            }?;
             let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             // `gpu-00000` names no device, and `gpu_0_bfc` an allocator.
             let is_number =

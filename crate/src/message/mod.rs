@@ -33,6 +33,7 @@ use context::Context;
 use explain::Explanation;
 use facts::Facts;
 use find::Span;
+use labels::Kind;
 use snippet::Snippet;
 use wording::{Backend, Family};
 
@@ -171,13 +172,11 @@ fn message(source: &str, clean: &Clean, span: &Span) -> Message {
     let wording = span.wording;
     let place = [span.start, span.anchor, span.end];
     let facts = match wording.family {
-        Family::Allocator
-        | Family::FractionRejected
-        | Family::BlockLimit
-        | Family::Host
-        | Family::Fragment
-        | Family::Collective => labels::read(text, place, false),
-        Family::Foreign => labels::read(text, place, true),
+        Family::Allocator | Family::Fragment => labels::read(text, place, Kind::Sentence),
+        Family::FractionRejected | Family::BlockLimit | Family::Host | Family::Collective => {
+            labels::read(text, place, Kind::Labelled)
+        }
+        Family::Foreign => labels::read(text, place, Kind::Foreign),
         Family::CardInUse => server::start(text, place),
         _ => Facts::default(),
     };

@@ -36,8 +36,8 @@ impl Needles {
         Needles { phrases, heads, filter }
     }
 
-    /// Calls `found` with the first byte and the phrase of every match, in order of place; of those
-    /// that begin at one place, the longest. ASCII letters of `text` match in either case.
+    /// Calls `found` with the first byte and the phrase of every match, in order of place, and the
+    /// longest first of those that begin at one place. ASCII letters of `text` match in either case.
     pub(crate) fn each(&self, text: &str, mut found: impl FnMut(usize, usize)) {
         let text = text.as_bytes();
         let mut head = 0_u32;
@@ -49,14 +49,11 @@ impl Needles {
             }
             let at = end - 3;
             let first = self.heads.partition_point(|(other, _)| *other < head);
-            let longest = self
-                .heads
-                .iter()
-                .skip(first)
-                .take_while(|(other, _)| *other == head)
-                .find(|(_, index)| self.begins(text, at, *index));
-            if let Some((_, index)) = longest {
-                found(at, *index);
+            for (_, index) in self.heads.iter().skip(first).take_while(|(other, _)| *other == head)
+            {
+                if self.begins(text, at, *index) {
+                    found(at, *index);
+                }
             }
         }
     }
@@ -86,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_phrase_at_each_place_is_told() {
+    fn every_phrase_is_found_the_longest_first() {
         let needles = Needles::new(["memory", "memory full", "fullness"].into_iter());
         let mut found = Vec::new();
         needles.each("a Memory fullness, mem memory", |at, index| found.push((at, index)));
-        assert_eq!(found, [(2, 1), (9, 2), (23, 0)]);
+        assert_eq!(found, [(2, 1), (2, 0), (9, 2), (23, 0)]);
     }
 }

@@ -246,7 +246,7 @@ impl Numbers<'_> {
         {
             claims.add(
                 Cause::Fragmentation,
-                0.5,
+                0.63,
                 format!("{} idle in the allocator and {} free would together have held the {} asked for; neither did alone.", Bytes(self.idle), Bytes(free), Bytes(request)),
             );
         }
@@ -340,7 +340,15 @@ impl Numbers<'_> {
 
     /// A block too large for a weight is a result of the running pass.
     fn large_request(&self, context: &Context, claims: &mut Claims) {
+        if context.is(Doing::Caching) {
+            return;
+        }
         let (Some(request), Some(room)) = (self.request, self.room) else { return };
+        // With so much of the device not accounted for, the size explains nothing.
+        let held = self.reserved.or(self.facts.allocated_bytes).unwrap_or(0);
+        if self.facts.free_bytes.is_none() && held.saturating_add(request) < room - room / 4 {
+            return;
+        }
         // Where the two together would have sufficed, the size of the block is not what failed.
         let free = self.facts.free_bytes.unwrap_or(0);
         if request <= self.idle.saturating_add(free) && self.idle < self.reserved.unwrap_or(0) / 5 {
@@ -359,6 +367,12 @@ impl Numbers<'_> {
                     "It alone takes more than half of the device.",
                 );
             }
+        } else if context.serves() && request >= room / 10 {
+            claims.add(
+                Cause::Activations,
+                0.84,
+                format!("One block of {} beside a cache that was set aside before: it is a result that grows with the prompts, such as logits of every token.", Bytes(request)),
+            );
         } else if request >= GIB && request >= room / 16 && !context.serves() {
             claims.add(
                 Cause::Activations,

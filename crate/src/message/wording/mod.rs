@@ -177,10 +177,14 @@ impl Wordings {
         }
     }
 
-    /// Calls `found` with the first byte, the byte after the last and the wording of each phrase.
+    /// Calls `found` with the first byte, the byte after the last and the wording of each phrase; of
+    /// phrases that begin at one place, the longest.
     pub(crate) fn each(&self, text: &str, mut found: impl FnMut(usize, usize, &'static Wording)) {
+        let mut last = None;
         self.needles.each(text, |at, phrase| {
-            if let Some(wording) = self.of_phrase.get(phrase) {
+            if let Some(wording) = self.of_phrase.get(phrase)
+                && last.replace(at) != Some(at)
+            {
                 found(at, at + self.needles.length(phrase), wording);
             }
         });
