@@ -32,7 +32,7 @@ pub struct Bar {
 }
 
 /// Numbers are printed with two decimals; so far may a sum of five of them in GiB be off.
-pub(crate) const ROUNDING_BYTES: u64 = 32 << 20;
+pub const ROUNDING_BYTES: u64 = 32 << 20;
 
 /// Who holds what PyTorch's allocator does not, in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::clean::Clean;
 use super::labels::{self, boundary};
-use super::wording::{Backend, Family, Role, Wording, Wordings};
+use super::wording::{Backend, Family, Phrase, Role, Wording, Wordings};
 
 /// Messages kept of one text. A log of a thousand workers repeats one.
 const MESSAGES: usize = 64;
@@ -27,8 +27,8 @@ pub(crate) struct Span {
     pub(crate) backend: Backend,
     /// The byte after its last known phrase.
     last: usize,
-    /// The phrases that it has, by length and wording: a second one of a kind begins a new message.
-    parts: Vec<(&'static str, usize)>,
+    /// The numbers of its phrases: a second one of a kind begins a new message.
+    parts: Vec<usize>,
 }
 
 /// The places of the messages, in order, and how many there are in all.
@@ -37,26 +37,26 @@ pub(crate) fn spans(clean: &Clean) -> (Vec<Span>, usize) {
     let mut spans: Vec<Span> = Vec::new();
     let mut weak: Option<Span> = None;
     let mut count = 0;
-    Wordings::new().each(text, |start, end, wording| {
-        let part = (wording.name, end - start);
-        let opened = Span {
+    Wordings::new().each(text, |phrase| {
+        let Phrase { start, end, number, wording } = phrase;
+        let opened = || Span {
             start,
             anchor: start,
             end,
             wording,
             backend: wording.backend,
             last: end,
-            parts: vec![part],
+            parts: vec![number],
         };
         if wording.role == Role::Weak {
-            weak.get_or_insert(opened);
+            weak.get_or_insert_with(opened);
             return;
         }
         let is_full = count > spans.len();
         match spans.last_mut() {
-            Some(span) if !is_full && belongs(span, start, part, wording) => {
+            Some(span) if !is_full && belongs(span, phrase) => {
                 span.last = span.last.max(end);
-                span.parts.push(part);
+                span.parts.push(number);
                 if wording.family == Family::Absurd {
                     span.wording = wording;
                 }
@@ -64,7 +64,7 @@ pub(crate) fn spans(clean: &Clean) -> (Vec<Span>, usize) {
             _ => {
                 count += 1;
                 if spans.len() < MESSAGES {
-                    spans.push(opened);
+                    spans.push(opened());
                 }
             }
         }
@@ -77,11 +77,12 @@ pub(crate) fn spans(clean: &Clean) -> (Vec<Span>, usize) {
     (spans, count)
 }
 
-fn belongs(span: &Span, start: usize, part: (&'static str, usize), wording: &Wording) -> bool {
+fn belongs(span: &Span, phrase: Phrase) -> bool {
+    let Phrase { start, number, wording, .. } = phrase;
     if start < span.last {
         return true;
     }
-    let is_new = !span.parts.contains(&part);
+    let is_new = !span.parts.contains(&number);
     match wording.role {
         Role::Belongs => {
             let takes = matches!(

@@ -247,18 +247,14 @@ fn gpu_index(text: &str, start: usize, end: usize) -> Option<u64> {
     for name in names {
         let found = sentence.match_indices(name).find_map(|(at, _)| {
             let rest = sentence.get(at + name.len()..)?;
-            // The sentence may end with it; elsewhere the end of the text may cut a number.
-            let number = match name {
-                "deviceordinal" => {
-                    size::integer(&rest.chars().take(9).chain(['.']).collect::<String>(), 1)
-                }
-                _ => size::integer(rest, 1),
-            }?;
+            let number = size::integer(rest, 1)?;
             let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             // `gpu-00000` names no device, and `gpu_0_bfc` an allocator.
             let is_number =
                 after.trim_start_matches(['.', ',']).starts_with(|c: char| c.is_ascii_digit());
-            (number < 1024 && !is_number && !after.starts_with(['_', BREAK]))
+            // The end of the text may have cut it, but where the sentence ends with it.
+            let is_whole = !after.is_empty() || name == "deviceordinal";
+            (number < 1024 && is_whole && !is_number && !after.starts_with(['_', BREAK]))
                 .then_some((at, number))
         });
         if let Some(found) = found

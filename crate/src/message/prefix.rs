@@ -8,9 +8,12 @@ const BRACKET_BYTES: usize = 96;
 pub(crate) fn strip(line: &str) -> &str {
     let mut rest = line.trim_start();
     loop {
-        let next =
-            mark(rest).or_else(|| bracket(rest)).or_else(|| process(rest)).or_else(|| word(rest));
-        match next {
+        // A mark may stand before a sentence's own colon.
+        if let Some(next) = mark(rest) {
+            rest = next.trim_start();
+            continue;
+        }
+        match bracket(rest).or_else(|| process(rest)).or_else(|| word(rest)) {
             Some(next) => rest = next.trim_start_matches([' ', '\t', ':']),
             None => return rest,
         }
@@ -18,7 +21,7 @@ pub(crate) fn strip(line: &str) -> &str {
 }
 
 fn mark(line: &str) -> Option<&str> {
-    line.strip_prefix(['>', '#', '|', '│', '║', '┃', '❱', '!', ';'])
+    line.strip_prefix(['>', '#', '|', '│', '║', '┃', '❱', '!'])
         .or_else(|| line.strip_prefix("//"))
         .or_else(|| line.strip_prefix("&gt;"))
         .or_else(|| line.strip_prefix("- "))

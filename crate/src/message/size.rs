@@ -65,24 +65,30 @@ pub(crate) fn sizes(text: &str, from: usize, to: usize) -> Vec<Size> {
         at = end;
         let Some(rest) = text.get(end..) else { break };
         let Some((unit, power, is_short)) = unit(rest) else { continue };
-        if begins_after_break(text, start) {
+        let digits = text.get(start..end).unwrap_or_default();
+        // A letter may as well begin the next word.
+        let is_word = is_short
+            && if power == 0 {
+                rest.get(unit..).is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+            } else {
+                !digits.contains('.')
+            };
+        if is_word || begins_after_break(text, start) {
             continue;
         }
-        let Some(value) = text.get(start..end).and_then(|digits| number(digits, power)) else {
-            continue;
-        };
+        let Some(value) = number(digits, power) else { continue };
         at = end + unit;
         found.push(Size { start, end: at, bytes: bytes(value, power), is_short });
     }
     found
 }
 
-/// The whole number at the start of `text`, if it has at least `digits` digits and ends before the
-/// text does: bytes without a unit, a process, a device.
+/// The whole number at the start of `text`, if it has at least `digits` digits and no line break cuts
+/// it: bytes without a unit, a device.
 pub(crate) fn integer(text: &str, digits: usize) -> Option<u64> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
-    let ends = text.len() > length && !text.get(length..)?.starts_with(BREAK);
-    (length >= digits && ends).then(|| text.get(..length)?.parse().ok()).flatten()
+    let is_cut = text.get(length..)?.starts_with(BREAK);
+    (length >= digits && !is_cut).then(|| text.get(..length)?.parse().ok()).flatten()
 }
 
 fn unit(rest: &str) -> Option<(usize, u32, bool)> {

@@ -151,6 +151,19 @@ const fn wording(
     Wording { name, backend, family, role, phrases }
 }
 
+/// A phrase in a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phrase {
+    /// Its first byte.
+    pub(crate) start: usize,
+    /// The byte after its last.
+    pub(crate) end: usize,
+    /// Which phrase of all wordings it is.
+    pub(crate) number: usize,
+    /// The wording that it is of.
+    pub(crate) wording: &'static Wording,
+}
+
 /// All wordings with the machine that finds their phrases.
 #[derive(Debug)]
 pub(crate) struct Wordings {
@@ -177,15 +190,15 @@ impl Wordings {
         }
     }
 
-    /// Calls `found` with the first byte, the byte after the last and the wording of each phrase; of
-    /// phrases that begin at one place, the longest.
-    pub(crate) fn each(&self, text: &str, mut found: impl FnMut(usize, usize, &'static Wording)) {
+    /// Calls `found` with each phrase; of phrases that begin at one place, with the longest.
+    pub(crate) fn each(&self, text: &str, mut found: impl FnMut(Phrase)) {
         let mut last = None;
         self.needles.each(text, |at, phrase| {
             if let Some(wording) = self.of_phrase.get(phrase)
                 && last.replace(at) != Some(at)
             {
-                found(at, at + self.needles.length(phrase), wording);
+                let end = at + self.needles.length(phrase);
+                found(Phrase { start: at, end, number: phrase, wording });
             }
         });
     }
