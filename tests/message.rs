@@ -457,9 +457,11 @@ fn broken(text: &str, width: usize) -> String {
     characters.chunks(width).map(|line| line.iter().collect::<String>() + "\n").collect()
 }
 
+type Noise = fn(&str) -> String;
+
 #[test]
 fn no_noise_hides_a_message() {
-    let noises: [(&str, fn(&str) -> String); 15] = [
+    let noises: [(&str, Noise); 15] = [
         ("quoted", |text| prefixed(text, |_| "> > ".into())),
         ("comment", |text| prefixed(text, |_| "  # ".into())),
         ("rank", |text| prefixed(text, |_| "[rank5]: ".into())),

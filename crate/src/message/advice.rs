@@ -97,14 +97,16 @@ fn fragmentation(message: &Message, context: &Context) -> (String, String) {
             ),
         );
     }
-    let name = match message.backend {
-        Backend::Hip => "PYTORCH_HIP_ALLOC_CONF (PYTORCH_ALLOC_CONF from 2.9 on)",
-        _ => "PYTORCH_CUDA_ALLOC_CONF (PYTORCH_ALLOC_CONF from 2.9 on)",
-    };
+    let name =
+        if message.backend == Backend::Hip && version::is_before(told, message.versions, 2, 9) {
+            "PYTORCH_HIP_ALLOC_CONF"
+        } else {
+            "PYTORCH_CUDA_ALLOC_CONF"
+        };
     (
         "Let segments grow".to_owned(),
         format!(
-            "{name}=expandable_segments:True before the process starts, if it is not set already. It can win back at most the {idle} that lay idle, and costs nothing else."
+            "Set {name}=expandable_segments:True before the process starts, if it is not set already (PYTORCH_ALLOC_CONF from PyTorch 2.9 on). It can win back at most the {idle} that lay idle, and costs nothing else."
         ),
     )
 }

@@ -64,7 +64,7 @@ fn request(message: &Message, lines: &mut Lines) {
             _ => "one block, the one that failed; it says little about what filled the memory before".to_owned(),
         };
         let shapes = if bytes.0 >= 1 << 30 { shape::examples(bytes.0) } else { Vec::new() };
-        let example = if shapes.is_empty() { String::new() } else { format!(" Shapes of this size: {}.", shapes.join("; ")) };
+        let example = if shapes.is_empty() { String::new() } else { format!(" Shapes of about this size: {}.", shapes.join("; ")) };
         format!("{bytes} asked for: {meaning}.{example}")
     });
 }

@@ -37,8 +37,11 @@ pub(crate) struct Budget {
     pub(crate) needed: Option<u64>,
 }
 
+/// A number's place in the budget.
+type Place = fn(&mut Budget) -> &mut Option<u64>;
+
 /// The words beside each number, before and after it.
-const BUDGET: [(fn(&mut Budget) -> &mut Option<u64>, &str, &str); 13] = [
+const BUDGET: [(Place, &str, &str); 13] = [
     (|budget| &mut budget.weights, "modelweightstake", ""),
     (|budget| &mut budget.weights, "", "forweight"),
     (|budget| &mut budget.weights, "", "forconsumedmemory"),
