@@ -188,6 +188,65 @@ fn it_tells_its_version_and_its_use() {
     assert!(stdout(&succeeds(&["report", "--help"])).contains("--device"));
 }
 
+const ERROR_TEXT: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 90.00 GiB. \
+    GPU 3 has a total capacity of 40.25 GiB of which 31.00 GiB is free.\n";
+
+/// Feeds `text` to the program.
+fn piped(arguments: &[&str], text: &str) -> Output {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let mut program = Command::new(env!("CARGO_BIN_EXE_oomscope"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    program.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    program.wait_with_output().unwrap()
+}
+
+#[test]
+fn an_error_text_is_read_from_a_file_or_a_pipe() {
+    let path = std::env::temp_dir().join(format!("oomscope-cli-{}.txt", std::process::id()));
+    std::fs::write(&path, ERROR_TEXT).unwrap();
+    let from_file = succeeds(&["message", path.to_str().unwrap(), "--json"]);
+    std::fs::remove_file(&path).unwrap();
+    for arguments in [["message", "-", "--json"].as_slice(), &["message", "--json"]] {
+        let from_pipe = piped(arguments, ERROR_TEXT);
+        assert_eq!(from_pipe.status.code(), Some(0));
+        assert_eq!(stdout(&from_pipe), stdout(&from_file));
+    }
+    let report: Value = serde_json::from_str(stdout(&from_file)).unwrap();
+    assert_eq!((&report["oomscope"], &report["recognised"]), (&Value::from(1), &Value::from(true)));
+    assert_eq!(report["backend"], "cuda");
+    assert_eq!(report["facts"]["gpu_index"], 3);
+    assert_eq!(report["facts"]["requested_bytes"], 90_u64 << 30);
+    assert_eq!(report["facts"]["allocated_bytes"], Value::Null);
+    assert_eq!(report["causes"][0]["cause"], "too_big_single_request");
+    let text = piped(&["message"], ERROR_TEXT);
+    assert!(stdout(&text).starts_with("The cause is one request too big."), "{}", stdout(&text));
+}
+
+#[test]
+fn a_text_without_a_message_is_no_failure() {
+    let output = piped(&["message"], "all is well\n");
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+    assert!(stdout(&output).contains("No out-of-memory message"));
+    let output = piped(&["message", "--json"], "");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["recognised"], false);
+    assert_eq!(report["causes"][0]["cause"], "insufficient_data");
+}
+
+#[test]
+fn a_text_that_cannot_be_read_is_told_in_one_sentence() {
+    let missing = tests().join("no_such.txt").to_str().unwrap().to_owned();
+    let sentence = fails(&["message", &missing], &missing);
+    assert!(sentence.contains("cannot be read"), "{sentence}");
+    is_wrong_usage(&["message", "a", "b"]);
+}
+
 /// `oomscope FILE | head` is no failure.
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {

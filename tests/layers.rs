@@ -15,9 +15,22 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("timeline", &["snapshot", "warning", "units"]),
     ("allocator", &["timeline", "snapshot", "units", "warning", "error", "limits"]),
     ("findings", &["allocator", "timeline", "snapshot", "units", "warning"]),
-    ("view", &["findings", "allocator", "timeline", "snapshot", "container", "units", "warning"]),
+    ("message", &["units", "limits"]),
+    (
+        "view",
+        &[
+            "findings",
+            "allocator",
+            "timeline",
+            "snapshot",
+            "container",
+            "message",
+            "units",
+            "warning",
+        ],
+    ),
     ("chart", &["view", "units"]),
-    ("text", &["view", "findings", "units"]),
+    ("text", &["view", "findings", "message", "units"]),
     ("wasm", &["*"]),
 ];
 

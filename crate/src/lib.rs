@@ -12,6 +12,7 @@ pub mod container;
 pub mod error;
 pub mod findings;
 pub mod limits;
+pub mod message;
 pub mod pickle;
 pub mod snapshot;
 pub mod text;

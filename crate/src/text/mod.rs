@@ -1,8 +1,10 @@
 //! Views as plain text, for the terminal and the copy button.
 
 pub mod markdown;
+mod message;
 mod what_if;
 
+pub use message::MessageText;
 pub use what_if::WhatIfText;
 
 use crate::units::{Bytes, Count};

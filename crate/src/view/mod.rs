@@ -5,6 +5,7 @@ pub mod cards;
 pub mod diagnosis;
 pub mod entry;
 pub mod frames;
+pub mod message;
 pub mod report;
 pub mod settings;
 pub mod timeline;

@@ -1,0 +1,39 @@
+//! What every command does: open a snapshot, print a value as text or JSON.
+
+use oomscope::error::Error;
+use oomscope::snapshot::{self, Snapshot};
+use serde::Serialize;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+pub(crate) fn print(value: &impl Serialize, text: &impl Display, json: bool) -> Result<(), String> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let written = if json {
+        serde_json::to_writer_pretty(&mut out, value)
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        write!(out, "{text}")
+    };
+    match written.and_then(|()| out.flush()) {
+        // The reader of a pipe has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| format!("the report cannot be written: {error}")),
+    }
+}
+
+/// The snapshot, and the bytes of its file.
+pub(crate) fn open(path: &Path) -> Result<(Snapshot, u64), String> {
+    let unreadable = |error: std::io::Error| {
+        format!("the file cannot be read: {error}; check that it exists and may be read.")
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err("this is a folder; name the snapshot inside it.".to_owned());
+    }
+    let snapshot = snapshot::read(file).map_err(|error: Error| error.to_string())?;
+    Ok((snapshot, metadata.len()))
+}
