@@ -1,11 +1,11 @@
 /**
- * `<oom-scope>`: a snapshot of PyTorch's CUDA memory, from the drop to the verdict.
+ * `<oom-scope>`: a snapshot of PyTorch's CUDA memory, or an error's text, from the drop to the verdict.
  *
  * Attributes: `src`, a snapshot to open; `sample`, one to offer; `theme`, `light` or `dark`. Its
  * state, worker and painter are its own, so a page may hold several. It grows with what it shows
  * unless it is given a height; then it scrolls.
  */
-import { Painter, palette, recordCode } from '#wasm';
+import { Painter, palette, readMessage, recordCode } from '#wasm';
 import { listenToDrops } from './drops.js';
 import { instanceReady } from './instance.js';
 import { Latest } from './latest.js';
@@ -17,6 +17,7 @@ import { fill, h, setVars } from './views/dom.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
+import { messageView } from './views/message.js';
 import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
 import start from './views/start.css';
@@ -42,6 +43,7 @@ class OomScope extends HTMLElement {
     progress: (loading) => this.#store.set({ phase: 'loading', error: null, loading }),
     opened: (client, report) => this.#opened(client, report),
     failed: (error) => this.#back(error),
+    text: (text) => this.#explain(text, true),
   });
   #timeline = new Latest(
     (wanted) => this.#open.request('timeline', wanted),
@@ -60,9 +62,10 @@ class OomScope extends HTMLElement {
   #content = h('div', { class: 'content' });
   #app = h('div', { class: 'app' });
   #header = headerView({ browse: () => this.#input.click(), toggleTheme: () => this.#toggleTheme() });
-  #start = startView({ browse: () => this.#input.click(), sample: () => this.#opening.url(this.getAttribute('sample')) });
+  #start = startView({ browse: () => this.#input.click(), sample: () => this.#opening.url(this.getAttribute('sample')), explain: (text) => this.#explain(text) });
   #wait = null;
   #report = null;
+  #message = null;
 
   constructor() {
     super();
@@ -103,7 +106,7 @@ class OomScope extends HTMLElement {
     this.#shown?.abort();
     this.#opening.close();
     this.#close();
-    this.#store.set({ phase: 'start', loading: null, error: null, ...freshReport(null) });
+    this.#store.set({ phase: 'start', loading: null, error: null, reading: null, ...freshReport(null) });
   }
 
   attributeChangedCallback(name, _, value) {
@@ -149,13 +152,32 @@ class OomScope extends HTMLElement {
     this.#preparePainter();
     this.#close();
     this.#open = client;
-    this.#store.set({ phase: 'report', loading: null, ...freshReport(report) });
+    this.#store.set({ phase: 'report', loading: null, error: null, ...freshReport(report) });
     this.#spoken.textContent = report.diagnosis.headline;
+  }
+
+  /** Reads an error text; of a file, only if it is one. Answers whether it is shown. */
+  async #explain(text, isFile = false) {
+    try {
+      await instanceReady();
+    } catch (error) {
+      this.#store.set({ error: `The analyzer could not be loaded: ${error.message}.` });
+      return false;
+    }
+    const reading = readMessage(text);
+    if (isFile && !reading.recognised) {
+      return false;
+    }
+    this.#preparePainter();
+    this.#store.set({ phase: 'message', loading: null, error: null, reading });
+    this.#spoken.textContent = reading.headline;
+    return true;
   }
 
   /** Back to what was there before: no file takes the place of one that could not be opened. */
   #back(error) {
-    const phase = this.#store.state.report === null ? 'start' : 'report';
+    const { report, reading } = this.#store.state;
+    const phase = report !== null ? 'report' : reading !== null ? 'message' : 'start';
     this.#store.set({ phase, loading: null, error });
   }
 
@@ -261,7 +283,7 @@ class OomScope extends HTMLElement {
     this.#app.dataset.theme = state.theme;
     this.#header.update(state, changed);
     this.#start.update(state, changed);
-    if (changed.has('phase') || changed.has('report')) {
+    if (changed.has('phase') || changed.has('report') || changed.has('reading')) {
       this.#showPhase(state, changed);
     }
     if (changed.has('error')) {
@@ -289,7 +311,8 @@ class OomScope extends HTMLElement {
     }
     this.#wait = state.phase === 'loading' ? loadingView({ cancel: () => this.#opening.cancel() }) : null;
     this.#wait?.update(state, new Set(Object.keys(state)));
-    const view = { start: this.#start, loading: this.#wait, report: this.#report }[state.phase];
+    this.#message = state.phase === 'message' ? this.#messageView(state) : null;
+    const view = { start: this.#start, loading: this.#wait, report: this.#report, message: this.#message }[state.phase];
     const focused = this.matches(':focus-within');
     fill(this.#content, view.root);
     if (focused) {
@@ -297,6 +320,12 @@ class OomScope extends HTMLElement {
     }
     this.#app.dataset.phase = state.phase;
     this.#spoken.textContent = state.phase === 'loading' ? `Reading ${state.loading.name}` : '';
+  }
+
+  #messageView({ reading, report }) {
+    const back = () => this.#store.set({ phase: report === null ? 'start' : 'report', error: null, reading: null });
+    const { root, headline } = messageView(reading, { browse: () => this.#input.click(), back });
+    return { root, focus: () => headline.focus({ preventScroll: true }) };
   }
 
   #showError(error) {

@@ -9,6 +9,9 @@ import { instanceReady } from './instance.js';
 /** Kinds of failure that are no fault of the file. */
 const OURS = new Set(['Cancelled', 'Crashed', 'Unavailable', 'Internal']);
 
+/** A log longer than this is not read as an error's text. */
+const TEXT_BYTES = 64 * 2 ** 20;
+
 export class Opening {
   #on;
   /** The client for the next file, or for the one on its way. */
@@ -21,6 +24,7 @@ export class Opening {
    * @param {(loading: import('./state.js').Loading) => void} on.progress
    * @param {(client: Client, report: object) => void} on.opened the client is the receiver's from now on
    * @param {(error: string | null) => void} on.failed one sentence; null when it was cancelled
+   * @param {(text: string) => Promise<boolean>} on.text a file that is no snapshot; true if it is an error's text
    */
   constructor(on) {
     this.#on = on;
@@ -77,12 +81,13 @@ export class Opening {
         this.#on.progress({ name, verb: doing, done, total: of });
       }
     };
+    let blob = null;
     try {
       tell('starting')(0, null);
       // Where the module cannot be had, the client says it in a sentence.
       await instanceReady().catch(() => client.request('version'));
       tell(verb)(0, total);
-      const blob = await blobOf(signal, tell('fetching'));
+      blob = await blobOf(signal, tell('fetching'));
       tell('reading')(0, blob.size);
       const report = await client.request('open', { blob, name }, tell('reading'));
       signal.throwIfAborted();
@@ -92,14 +97,20 @@ export class Opening {
     } catch (error) {
       if (!signal.aborted) {
         this.#giveUp();
-        this.#on.failed(toldOf(error, name));
+        const isText = isOfFile(error) && blob.size <= TEXT_BYTES && (await this.#on.text(await blob.text()));
+        if (!isText) {
+          this.#on.failed(toldOf(error, name));
+        }
       }
     }
   }
 }
 
+function isOfFile(error) {
+  return error instanceof RequestError && !OURS.has(error.kind);
+}
+
 /** What the reader says of a file does not name it. */
 function toldOf(error, name) {
-  const isOfFile = error instanceof RequestError && !OURS.has(error.kind);
-  return isOfFile ? `${name}: ${error.message}` : error.message;
+  return isOfFile(error) ? `${name}: ${error.message}` : error.message;
 }

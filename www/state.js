@@ -2,10 +2,11 @@
  * What one element shows. Knows no DOM: whoever shows it subscribes.
  *
  * @typedef {object} State
- * @property {'start' | 'loading' | 'report'} phase
+ * @property {'start' | 'loading' | 'report' | 'message'} phase
  * @property {'light' | 'dark'} theme
  * @property {string | null} error one sentence
  * @property {string | null} recordCode how to record a snapshot; absent until the module is there
+ * @property {object | null} reading what an error text says, as `readMessage` answered it
  * @property {Loading | null} loading
  * @property {object | null} report as the session's `open` answered it
  * @property {number} device whose timeline is shown
@@ -32,6 +33,7 @@ export function initialState() {
     theme: 'light',
     error: null,
     recordCode: null,
+    reading: null,
     loading: null,
     ...freshReport(null),
   };

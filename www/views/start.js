@@ -1,12 +1,32 @@
-/** The start screen: where a file is dropped, and how to get one. */
+/** The start screen: where a file is dropped or an error pasted, and how to get a file. */
 import { code } from './code.js';
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 
-/** @param {{browse: () => void, sample: () => void}} on */
+/** @param {{browse: () => void, sample: () => void, explain: (text: string) => void}} on */
 export function startView(on) {
   const sample = h('button', { type: 'button', class: 'button', 'data-test': 'sample', onclick: on.sample }, 'Try the sample');
   const browse = h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file');
+  const text = h('textarea', {
+    rows: '4',
+    spellcheck: 'false',
+    autocomplete: 'off',
+    placeholder: 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate …',
+    'aria-label': 'Error text',
+    'data-test': 'error-text',
+    // What is pasted is meant to be read.
+    onpaste: () => setTimeout(explain),
+    onkeydown: (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && explain(),
+  });
+  const explain = () => text.value.trim() !== '' && on.explain(text.value);
+  const paste = h(
+    'div',
+    { class: 'paste' },
+    h('p', { class: 'drop-title' }, 'Or paste the error'),
+    text,
+    h('div', { class: 'row' }, h('button', { type: 'button', class: 'button', 'data-test': 'explain', onclick: explain }, 'Explain it')),
+    h('p', { class: 'forms' }, 'One message or a whole log; a log file can be dropped above as well'),
+  );
   const snippet = h('div', {});
   const record = h(
     'details',
@@ -19,7 +39,7 @@ export function startView(on) {
     'main',
     { class: 'start' },
     h('h1', {}, 'Why did the GPU run out of memory?'),
-    h('p', { class: 'lead' }, 'Open a PyTorch CUDA memory snapshot and read what filled the memory, which lines of your code did it, and what would help.'),
+    h('p', { class: 'lead' }, 'Open a PyTorch CUDA memory snapshot, or paste the error, and read what filled the memory, which lines of your code did it, and what would help.'),
     h(
       'div',
       { class: 'drop', 'data-test': 'drop' },
@@ -32,7 +52,8 @@ export function startView(on) {
       ),
       h('p', { class: 'forms' }, '.pickle, also packed as .gz, .xz, .zst or .zip; pages saved from PyTorch’s viewer; JSON'),
     ),
-    h('p', { class: 'private' }, 'Nothing leaves this machine: the file is read inside this page, and no server sees it.'),
+    paste,
+    h('p', { class: 'private' }, 'Nothing leaves this machine: all is read inside this page, and no server sees it.'),
     record,
   );
 

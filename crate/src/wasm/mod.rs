@@ -1,5 +1,7 @@
-//! The border to JavaScript: a [`session::Session`] in the worker, a painter on the page.
+//! The border to JavaScript: a [`session::Session`] in the worker, a painter and the reader of error
+//! texts on the page.
 mod blob;
 mod convert;
+pub mod message;
 pub mod painter;
 pub mod session;

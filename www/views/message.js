@@ -1,0 +1,113 @@
+/** What an out-of-memory error says: its numbers, what it leaves possible, what to do next. */
+import { barView } from './bar.js';
+import { code } from './code.js';
+import { copyButton } from './copy.js';
+import { h, prose } from './dom.js';
+import { bytes, countText } from './format.js';
+
+/**
+ * @param {object} reading as `readMessage` answers it
+ * @param {{browse: () => void, back: (() => void) | null}} on
+ */
+export function messageView(reading, on) {
+  const headline = h('h1', { 'data-test': 'message-headline', tabindex: '-1' }, reading.headline);
+  const root = h(
+    'main',
+    { class: 'report', 'data-test': 'message' },
+    h(
+      'section',
+      { class: 'card verdict' },
+      h(
+        'div',
+        { class: 'verdict-top' },
+        h('span', { class: 'badge', 'data-tone': reading.recognised ? 'bad' : 'unsure' }, reading.recognised ? 'Error text' : 'Not recognised'),
+        h('span', { class: 'confidence' }, [reading.backend_label, reading.torch_version && `PyTorch ${reading.torch_version}`].filter(Boolean).join(' · ')),
+        h('span', { class: 'space' }),
+        on.back && h('button', { type: 'button', class: 'button', onclick: on.back }, 'Another text'),
+        copyButton(reading.text, { label: 'Copy as text', title: 'Copy all of this as plain text' }),
+      ),
+      headline,
+      reading.bar && barFigure(reading.bar),
+      causes(reading.causes),
+    ),
+    reading.advice.length > 0 &&
+      card('What to do', h('ol', { class: 'fixes' }, reading.advice.map(({ title, note }) => fix(title, note)))),
+    reading.snippet && snippetCard(reading.snippet, on),
+    reading.explanations.length > 0 && card('What the numbers mean', numbers(reading.explanations)),
+    reading.misjudgements.length > 0 &&
+      card('What is not so', h('ul', { class: 'fixes' }, reading.misjudgements.map(({ belief, truth }) => fix(`“${belief}”`, truth)))),
+    reading.messages.length > 1 && card('All messages in the text', messages(reading.messages)),
+  );
+  return { root, headline };
+}
+
+function card(title, ...content) {
+  return h('section', { class: 'card', 'aria-label': title }, h('h2', {}, title), content);
+}
+
+function fix(title, note) {
+  return h('li', { class: 'fix' }, h('div', { class: 'fix-words' }, h('h3', {}, prose(title)), h('p', {}, prose(note))));
+}
+
+function barFigure({ parts, request_bytes: asked }) {
+  return [
+    barView(parts, 'The device’s memory, as the text tells it'),
+    asked && h('p', { class: 'margin' }, 'Asked for beside it: ', bytes(asked), '.'),
+  ];
+}
+
+function causes(all) {
+  const words = [
+    [0.9, 'nearly certain'],
+    [0.7, 'likely'],
+    [0.45, 'plausible'],
+  ];
+  const said = (confidence) => words.find(([least]) => confidence >= least)?.[1] ?? 'possible';
+  return h(
+    'ol',
+    { class: 'causes', 'data-test': 'causes' },
+    all.map(({ label, confidence, because }) =>
+      h('li', {}, h('h3', {}, capital(label), h('span', { class: 'confidence' }, said(confidence))), h('p', {}, prose(because))),
+    ),
+  );
+}
+
+function numbers(explanations) {
+  return h(
+    'dl',
+    { class: 'numbers' },
+    explanations.map(({ bytes: count, sentence, is_stated: stated }) => [
+      h('dt', {}, count === null ? '' : bytes(count), !stated && h('span', { class: 'basis' }, 'worked out')),
+      h('dd', {}, prose(sentence)),
+    ]),
+  );
+}
+
+function snippetCard({ why, place, code: text, notes }, on) {
+  return card(
+    'See more: record a snapshot',
+    [why, place].map((sentence) => h('p', {}, prose(sentence))),
+    code(text),
+    h('ul', { class: 'notes' }, notes.map((note) => h('li', {}, prose(note)))),
+    h('div', { class: 'row start-row' }, h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Open the snapshot')),
+  );
+}
+
+function messages(all) {
+  return h(
+    'ol',
+    { class: 'found' },
+    all.map(({ line, times, excerpt, is_judged: judged }) =>
+      h(
+        'li',
+        {},
+        h('span', { class: 'confidence' }, `Line ${countText(line)}${times > 1 ? `, ${countText(times)} times` : ''}${judged ? ', the one judged' : ''}`),
+        h('pre', {}, excerpt),
+      ),
+    ),
+  );
+}
+
+function capital(label) {
+  return label.charAt(0).toUpperCase() + label.slice(1);
+}
