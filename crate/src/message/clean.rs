@@ -11,7 +11,7 @@ use std::str::Chars;
 /// Stands between two numbers with only blanks between them.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
-/// Stands between two digits with a line break between them: one number or two, none can tell.
+/// Stands between two digits with a line break or a quote between them: one number or two, none can tell.
 pub(crate) const BREAK: char = '\u{1d}';
 
 /// Shortest line that a terminal may have broken for lack of width, in bytes.
@@ -67,7 +67,10 @@ impl Clean {
         let mut characters = line.chars().peekable();
         while let Some(character) = characters.next() {
             match character {
-                '\u{1b}' => skip_escape_sequence(&mut characters),
+                '\u{1b}' => {
+                    skip_escape_sequence(&mut characters);
+                    gap = Gap::Line;
+                }
                 // A colour whose escape character was lost on the way.
                 '[' if is_colour(characters.clone()) => {
                     while characters.next_if(|next| *next != 'm').is_some() {}
@@ -76,7 +79,7 @@ impl Clean {
                 '\\' => match unescape(&mut characters) {
                     Some('\n') => gap = Gap::Line,
                     Some(character) => self.push(character, &mut gap),
-                    None => {}
+                    None => gap = Gap::Line,
                 },
                 // A progress bar begins its line anew.
                 '\r' => gap = Gap::Line,
@@ -95,17 +98,12 @@ impl Clean {
                 }
                 return;
             }
-            '"'
-            | '\''
-            | '`'
-            | '*'
-            | '’'
-            | '‘'
-            | '“'
-            | '”'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{feff}' => return,
-            '\u{2500}'..='\u{259f}' => return,
+            '"' | '\'' | '`' | '*' | '’' | '‘' | '“' | '”' | '\u{2500}'..='\u{259f}' => {
+                // Between digits it says no more than a line break does.
+                *gap = Gap::Line;
+                return;
+            }
+            '\u{200b}'..='\u{200f}' | '\u{feff}' => return,
             _ => {}
         }
         let character = folded(character);
@@ -147,9 +145,10 @@ fn is_colour(rest: Peekable<Chars<'_>>) -> bool {
     false
 }
 
-/// Terminal commands: `ESC [ … letter`, `ESC ] … BEL`, `ESC character`.
+/// Terminal commands: `ESC [ … letter`, `ESC ] … BEL`, `ESC character`. A digit is kept: it may be a
+/// number's, and the commands that it could be are harmless.
 fn skip_escape_sequence(rest: &mut Peekable<Chars<'_>>) {
-    match rest.next() {
+    match rest.next_if(|next| !next.is_ascii_digit()) {
         Some('[') => {
             while rest.next_if(|next| matches!(next, ' '..='?')).is_some() {}
             rest.next();

@@ -49,7 +49,10 @@ pub(crate) fn spans(clean: &Clean) -> (Vec<Span>, usize) {
             parts: vec![number],
         };
         if wording.role == Role::Weak {
-            weak.get_or_insert_with(opened);
+            // Any name says more than that memory ran out somewhere.
+            if weak.as_ref().is_none_or(|weak| weak.wording.name == "unknown") {
+                weak = Some(opened());
+            }
             return;
         }
         let is_full = count > spans.len();

@@ -176,7 +176,7 @@ fn driver(message: &Message, context: &Context, claims: &mut Claims) {
 
 fn library(message: &Message, context: &Context, claims: &mut Claims) {
     // A handle that cannot be made has other common reasons; no fitting algorithm, too.
-    let is_weak = matches!(message.wording, "cublas_init" | "cudnn_algorithm");
+    let is_weak = matches!(message.wording, "cublas_init" | "cudnn_init" | "cudnn_algorithm");
     let because = if message.family == Family::Collective {
         "NCCL's buffers, which lie outside PyTorch's allocator, found no room: PyTorch had reserved the rest of the card, or other processes had."
     } else if is_weak {

@@ -134,13 +134,15 @@ pub(crate) fn read(text: &str, [start, anchor, end]: [usize; 3], kind: Kind) -> 
             None => {}
         }
     }
-    if chain.len() >= 3 && told <= 1 && kind == Kind::Sentence {
+    let gpu = gpu_index(text, start.max(anchor.saturating_sub(60)), end.min(anchor + 600));
+    // Sizes without a device among them are no sentence of the allocator's.
+    if chain.len() >= 3 && told <= 1 && kind == Kind::Sentence && gpu.is_some() {
         facts = by_order(text, &chain);
     }
     if facts.requested_bytes.is_none() {
         facts.requested_bytes = bare_request(text, start, end);
     }
-    facts.gpu_index = gpu_index(text, start.max(anchor.saturating_sub(60)), end.min(anchor + 600));
+    facts.gpu_index = gpu;
     facts.derive();
     facts
 }

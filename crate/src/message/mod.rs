@@ -12,9 +12,11 @@ mod clean;
 pub mod context;
 mod explain;
 pub mod facts;
+mod fills;
 mod find;
 pub mod judge;
 mod labels;
+mod marks;
 mod needles;
 mod prefix;
 mod server;
@@ -196,7 +198,7 @@ fn message(source: &str, clean: &Clean, span: &Span) -> Message {
         } else {
             wording.family
         },
-        backend: backend(span, sentence),
+        backend: backend(span, sentence, has_numbers),
         versions: version::of_sentence(sentence, wording.family),
         facts,
         line: clean.line_number(span.anchor),
@@ -208,8 +210,8 @@ fn message(source: &str, clean: &Clean, span: &Span) -> Message {
 }
 
 /// Whose memory it is: a cut sentence may still have its device's name elsewhere.
-fn backend(span: &Span, sentence: &str) -> Backend {
-    let is_open = span.backend == Backend::Cuda
+fn backend(span: &Span, sentence: &str, has_numbers: bool) -> Backend {
+    let is_open = matches!(span.backend, Backend::Cuda | Backend::Other)
         && matches!(span.wording.family, Family::Allocator | Family::Fragment | Family::Absurd)
         && !sentence.contains("cudaoutofmemory");
     let names = [
@@ -220,10 +222,13 @@ fn backend(span: &Span, sentence: &str) -> Backend {
         ("emptycachetoreleaseall", Backend::Xpu),
         ("xpuoutofmemory", Backend::Xpu),
     ];
-    names
-        .iter()
-        .find(|(name, _)| is_open && sentence.contains(name))
-        .map_or(span.backend, |(_, backend)| *backend)
+    let named = names.iter().find(|(name, _)| is_open && sentence.contains(name));
+    match named {
+        Some((_, backend)) => *backend,
+        // The order of the numbers is PyTorch's.
+        None if is_open && has_numbers => Backend::Cuda,
+        None => span.backend,
+    }
 }
 
 fn excerpt(source: &str, at: usize) -> String {

@@ -87,7 +87,10 @@ pub(crate) fn sizes(text: &str, from: usize, to: usize) -> Vec<Size> {
 /// it: bytes without a unit, a device.
 pub(crate) fn integer(text: &str, digits: usize) -> Option<u64> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
-    let is_cut = text.get(length..)?.starts_with(BREAK);
+    let mut after = text.get(length..)?.chars();
+    let (next, then) = (after.next(), after.next());
+    let goes_on = matches!(next, Some('.' | ',')) && then.is_some_and(|then| then.is_ascii_digit());
+    let is_cut = goes_on || next == Some(BREAK);
     (length >= digits && !is_cut).then(|| text.get(..length)?.parse().ok()).flatten()
 }
 

@@ -3,7 +3,7 @@
 use super::Backend::{
     Cupy, Jax, LlamaCpp, Mxnet, Onnxruntime, Other, Paddle, Tensorflow, Tensorrt,
 };
-use super::Family::Foreign;
+use super::Family::{Foreign, Fragment};
 use super::Role::{Opens, Weak};
 use super::{Wording, wording};
 
@@ -165,7 +165,10 @@ pub(super) static WORDINGS: &[Wording] = &[
             "cl_out_of_resources",
             "java.lang.outofmemoryerror",
             "javaheapspace",
+            "javascriptheapoutofmemory",
             "outofmemoryinmindspore",
         ],
     ),
+    // Somebody's memory; the words around do not say whose.
+    wording("unknown", Other, Fragment, Weak, &["outofmemory"]),
 ];

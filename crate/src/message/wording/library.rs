@@ -114,4 +114,11 @@ pub(super) static WORDINGS: &[Wording] = &[
     ),
     wording("nccl", Hip, Collective, Opens, &["hipfailure2outofmemory", "hipfailureoutofmemory"]),
     wording("triton_shared_memory", Cuda, OnChip, Opens, &["outofresource:sharedmemory"]),
+    wording(
+        "cudnn_init",
+        Cuda,
+        Library,
+        Weak,
+        &["cudnn_status_not_initialized", "cudnn_status_internal_error"],
+    ),
 ];
