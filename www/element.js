@@ -243,6 +243,7 @@ class OomScope extends HTMLElement {
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry) => this.#show(entry),
       settingRow: (place, capacity) => this.#open.request('settingRow', { device: this.#store.state.device, place, capacity }),
+      complete: (text) => this.#open.request('complete', { device: this.#store.state.device, text }),
       overlay: (place, capacity) => this.#overlay(place, capacity),
       copyText: () => this.#open.request('text'),
       copyMarkdown: () => this.#open.request('markdown'),

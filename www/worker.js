@@ -26,6 +26,8 @@ function answer({ id, kind, ...request }) {
       return session.entry(request.device, request.entry);
     case 'settingRow':
       return session.settingRow(request.device, request.place, request.capacity ?? undefined);
+    case 'complete':
+      return session.complete(request.device, request.text);
     case 'overlay':
       return session.overlay(request.device, request.place ?? undefined, request.capacity ?? undefined);
     case 'text':

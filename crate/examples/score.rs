@@ -1,6 +1,6 @@
 //! Scores the diagnosis against recordings whose cause is known, as they are and made poorer:
 //! `cargo run --release --example score -- FOLDER…`, where each FOLDER holds `NAME.pickle.xz` and
-//! `NAME.json` with the cause in `cause`.
+//! `NAME.json` with the cause in `cause`, and in `also` what else is true of it.
 //!
 //! Prints what was said wrongly, how often each kind of input kept its cause, and how often the
 //! verdicts of each confidence were right.
@@ -101,11 +101,15 @@ fn causes(recording: &Path) -> Result<Option<Vec<String>>, Box<dyn Error>> {
     let truth = PathBuf::from(recording.to_string_lossy().replace(".pickle.xz", ".json"));
     let Ok(truth) = fs::read_to_string(truth) else { return Ok(None) };
     let truth: serde_json::Value = serde_json::from_str(&truth)?;
-    Ok(match truth.get("cause") {
-        Some(serde_json::Value::String(cause)) => Some(vec![cause.clone()]),
+    let named = |key: &str| match truth.get(key) {
+        Some(serde_json::Value::String(cause)) => vec![cause.clone()],
         Some(serde_json::Value::Array(causes)) => {
-            Some(causes.iter().filter_map(|cause| Some(cause.as_str()?.to_owned())).collect())
+            causes.iter().filter_map(|cause| Some(cause.as_str()?.to_owned())).collect()
         }
-        _ => None,
-    })
+        _ => Vec::new(),
+    };
+    let mut causes = named("cause");
+    // A second cause that is as true, where the program has two.
+    causes.extend(named("also"));
+    Ok((!causes.is_empty()).then_some(causes))
 }

@@ -74,12 +74,9 @@ function causes(all) {
 
 function numbers(explanations) {
   return h(
-    'dl',
-    { class: 'numbers' },
-    explanations.map(({ bytes: count, sentence, is_stated: stated }) => [
-      h('dt', {}, count === null ? '' : bytes(count), !stated && h('span', { class: 'basis' }, 'worked out')),
-      h('dd', {}, prose(sentence)),
-    ]),
+    'ul',
+    { class: 'notes' },
+    explanations.map(({ sentence, is_stated: stated }) => h('li', {}, prose(sentence), !stated && h('span', { class: 'tag' }, 'worked out'))),
   );
 }
 

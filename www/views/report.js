@@ -1,5 +1,6 @@
-/** The report in its order: verdict, what to do, timeline, what if, lines, checklist, file. */
+/** The report in its order: verdict, what to do, timeline, what if, lines, the error's text, checklist, file. */
 import { checklistView } from './checklist.js';
+import { completionView } from './completion.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
 import { factsView } from './facts.js';
@@ -22,6 +23,7 @@ export function reportView(report, painter, on, signal) {
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
   const timeline = timelineView(painter, on, signal, choice?.root ?? null);
   const whatIf = whatIfView(on);
+  const completion = completionView({ complete: on.complete, limit: whatIf.limit });
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));
   const labelOf = (category) => labels.get(category) ?? category.replaceAll('_', ' ');
   const root = h(
@@ -32,6 +34,7 @@ export function reportView(report, painter, on, signal) {
     timeline.root,
     whatIf.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
+    completion.root,
     checklistView(diagnosis),
     factsView(report),
   );

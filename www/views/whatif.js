@@ -47,10 +47,13 @@ export function whatIfView(on) {
   let overlaid = null;
   let entries = 0;
   let wait = 0;
+  // A size that the slider's steps do not have.
+  let exact = null;
 
-  const capacity = () => (card.value === '' ? null : Math.round(Number(slider.value) * GIB));
+  const capacity = () => (card.value === '' ? null : (exact ?? Math.round(Number(slider.value) * GIB)));
 
   function choose() {
+    exact = null;
     if (card.value !== '' && card.value !== 'other') {
       slider.value = card.value;
     }
@@ -58,6 +61,7 @@ export function whatIfView(on) {
   }
 
   function slide() {
+    exact = null;
     card.value = 'other';
     showSize();
     // While the slider moves only its last place counts.
@@ -67,7 +71,7 @@ export function whatIfView(on) {
 
   function showSize() {
     slider.classList.toggle('unused', card.value === '');
-    size.textContent = card.value === '' ? '' : `${Number(slider.value).toFixed(1)} GiB for PyTorch`;
+    size.textContent = card.value === '' ? '' : `${bytesText(capacity())} for PyTorch`;
   }
 
   async function ask() {
@@ -166,6 +170,14 @@ export function whatIfView(on) {
 
   return {
     root,
+    /** What PyTorch could reserve, in bytes, as the error's text has it. */
+    limit(most) {
+      card.value = 'other';
+      slider.value = String(most / GIB);
+      exact = most;
+      asked = true;
+      ask();
+    },
     update(state, changed) {
       if (changed.has('device') || changed.has('report')) {
         entries = state.report?.devices.find(({ device }) => device === state.device)?.entries ?? 0;

@@ -8,6 +8,7 @@
 
 use super::category::{Because, Category, Class};
 use super::frame_kind::{FrameKind, FrameKinds};
+use super::growth::growth;
 use super::marks::Phase;
 use super::phases::Phases;
 use crate::snapshot::Snapshot;
@@ -15,15 +16,9 @@ use crate::snapshot::stack::StackId;
 use crate::timeline::Timeline;
 use rustc_hash::FxHashMap;
 
-/// Allocations and increases from which on one place grows.
-const ALLOCATIONS: usize = 20;
-const INCREASES: usize = 8;
-/// Decreases per increase that a growing place may show: a new prompt begins small.
-const DECREASES: f64 = 0.05;
-/// The last request against the first.
-const GROWTH: f64 = 1.5;
-/// Share of one size's blocks that are alive when the next size comes.
-const ALIVE: f64 = 0.9;
+/// Blocks that grow side by side in a cache: keys and values of at least two layers. What grows
+/// alone is a result to which more is appended.
+const RINGS: usize = 4;
 /// Blocks of one size, and their share of the peak, from which on they are a cache made in advance;
 /// and the share from which on a single block is.
 const POOL_BLOCKS: usize = 4;
@@ -53,7 +48,8 @@ pub(super) fn refine(
     let mut by_stack: Vec<(StackId, Vec<usize>)> = by_stack.into_iter().collect();
     by_stack.sort_unstable_by_key(|(stack, _)| *stack);
     for (stack, places) in by_stack {
-        let is_cache = grows(timeline, &places)
+        let is_ring = growth(timeline, &places).is_some_and(|growth| growth.together >= RINGS);
+        let is_cache = is_ring
             || attends
                 && is_pool(timeline, &places, peak)
                 && is_made_directly(snapshot, kinds, stack);
@@ -63,35 +59,6 @@ pub(super) fn refine(
             }
         }
     }
-}
-
-fn grows(timeline: &Timeline, places: &[usize]) -> bool {
-    let all: Vec<_> = places.iter().map(|place| &timeline.allocations[*place]).collect();
-    let (Some(first), Some(last)) = (all.first(), all.last()) else { return false };
-    if all.len() < ALLOCATIONS || (last.requested as f64) < GROWTH * first.requested as f64 {
-        return false;
-    }
-    let (mut increases, mut decreases) = (0_usize, 0_usize);
-    let (mut of_size, mut alive, mut outgrown) = (0_usize, 0_usize, 0_usize);
-    for (place, pair) in all.windows(2).enumerate() {
-        of_size += 1;
-        if pair[1].requested == pair[0].requested {
-            continue;
-        }
-        if pair[1].requested < pair[0].requested {
-            decreases += 1;
-        } else {
-            increases += 1;
-            let next = pair[1].first_entry();
-            let mut smaller = all[place + 1 - of_size..=place].iter();
-            alive += smaller.by_ref().filter(|one| one.last_entry() > next).count();
-            outgrown += of_size;
-        }
-        of_size = 0;
-    }
-    increases >= INCREASES
-        && decreases as f64 <= DECREASES * increases as f64
-        && alive as f64 >= ALIVE * outgrown as f64
 }
 
 fn is_pool(timeline: &Timeline, places: &[usize], peak: u64) -> bool {

@@ -5,10 +5,10 @@ use super::category::Category;
 use super::frame_kind::{FrameKind, FrameKinds};
 use super::leak::{Group, Kind};
 use super::marks::StackMarks;
+use super::passes;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::timeline::Oom;
-use rustc_hash::FxHashSet;
 
 /// How references are kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,7 +23,9 @@ pub enum Keeping {
     Cycle,
     /// They go in masses, and the file does not say who frees them.
     Masses,
-    /// The traceback of an earlier failure holds the frames of its step.
+    /// One tensor to which more and more is appended.
+    Appended,
+    /// An earlier pass is still held, as by the traceback of an error in it.
     Exception,
 }
 
@@ -44,8 +46,8 @@ pub struct References {
     pub per_step: u64,
     /// The places, the fastest first; empty for [`Keeping::Exception`].
     pub groups: Vec<Group>,
-    /// The failure whose traceback holds them, for [`Keeping::Exception`].
-    pub failure: Option<u32>,
+    /// The entry from which on the same lines compute anew, for [`Keeping::Exception`].
+    pub again: Option<u32>,
 }
 
 /// Share of a leak's bytes that a single place must not exceed for it to be a graph.
@@ -71,6 +73,7 @@ impl References {
         let keeping = match worst.kind {
             Kind::Collected => Keeping::Cycle,
             Kind::Sawtooth => Keeping::Masses,
+            Kind::Appended => Keeping::Appended,
             _ if is_in_hook(snapshot, kinds, worst.stack) => Keeping::Hook,
             _ if is_graph => Keeping::Graph,
             _ => Keeping::Values,
@@ -82,70 +85,47 @@ impl References {
             bytes: total,
             per_step: groups.iter().map(|group| group.per_step).sum::<f64>() as u64,
             groups,
-            failure: None,
+            again: None,
         })
     }
 
-    /// What an earlier failure left behind and the last one found: allocations that were alive when
-    /// it failed, of no use to what was tried after it, and made again by that.
+    /// What an earlier pass left behind and the failure found: a step in which the model begins anew,
+    /// after an error or where earlier steps ran it but once, with what the first pass made still
+    /// alive.
     #[must_use]
-    pub fn of_failure(
+    pub fn of_earlier_pass(
         snapshot: &Snapshot,
         device: &Device,
         kinds: &FrameKinds,
         marks: &StackMarks,
         last: &Oom,
     ) -> Option<References> {
-        let earlier = device.timeline.ooms.iter().rev().find(|oom| oom.entry < last.entry)?;
-        let begin = device
-            .steps
-            .iter()
-            .rfind(|step| step.begin <= earlier.entry)
-            .map_or(0, |step| step.begin);
-        let made_after: FxHashSet<StackId> = (earlier.entry..last.entry)
-            .filter_map(|entry| {
-                let allocation =
-                    device.timeline.allocation(device.timeline.allocation_of(entry)?)?;
-                (allocation.begin() == Some(entry)).then_some(allocation.stack)
-            })
-            .collect();
-        let all = device.timeline.allocations.iter().zip(&device.classes).enumerate();
-        let survivors: Vec<usize> = all
+        let again = passes::begins_again(snapshot, device, kinds, marks, last)?;
+        let survivors: Vec<usize> = (0..)
+            .zip(device.timeline.allocations.iter().zip(&device.classes))
             .filter(|(_, (allocation, class))| {
                 let is_of_a_step = matches!(
                     class.category,
-                    Category::Activations
-                        | Category::Temporaries
-                        | Category::Inputs
-                        | Category::Communication
+                    Category::Activations | Category::Temporaries | Category::Inputs
                 );
-                let begin =
-                    allocation.begin().is_some_and(|made| (begin..earlier.entry).contains(&made));
-                is_of_a_step && begin && allocation.is_live_after(last.entry)
+                let is_before =
+                    allocation.begin().is_some_and(|made| again.first <= made && made < again.last);
+                is_of_a_step && is_before && allocation.is_live_after(last.entry)
             })
             .map(|(place, _)| place)
             .collect();
         let allocation = |place: &usize| &device.timeline.allocations[*place];
-        let sum = |places: &mut dyn Iterator<Item = &usize>| {
-            places.map(|place| allocation(place).size).fold(0, u64::saturating_add)
-        };
-        let bytes = sum(&mut survivors.iter());
-        let again = sum(&mut survivors
-            .iter()
-            .filter(|place| made_after.contains(&allocation(place).stack)));
-        // A failure caught inside one forward pass, and worked round there, leaves that pass alive.
-        if bytes == 0 || again * 2 < bytes {
-            return None;
-        }
+        let bytes =
+            survivors.iter().map(|place| allocation(place).size).fold(0, u64::saturating_add);
         let largest = survivors.iter().max_by_key(|place| allocation(place).size)?;
         Some(References {
             keeping: Keeping::Exception,
             site: site(snapshot, kinds, marks, allocation(largest).stack),
-            survivors: survivors.iter().map(|place| (*place, earlier.entry + 1)).collect(),
+            survivors: survivors.iter().map(|place| (*place, again.last)).collect(),
             bytes,
             per_step: 0,
             groups: Vec::new(),
-            failure: Some(earlier.entry),
+            again: Some(again.last),
         })
     }
 }

@@ -7,7 +7,8 @@
 
 use super::Device;
 use super::category::{Because, Category};
-use super::marks::{Signs, StackMarks};
+use super::growth::growth;
+use super::marks::{Phase, Signs, StackMarks};
 use super::phases::Told;
 use super::steps::Step;
 use crate::snapshot::Snapshot;
@@ -48,6 +49,8 @@ pub enum Kind {
     Pool,
     /// The newest is long ago: something that filled up.
     Levelled,
+    /// One tensor to which more is appended, each time as a larger copy.
+    Appended,
 }
 
 /// The survivors of one place.
@@ -97,6 +100,7 @@ pub fn leaks(snapshot: &Snapshot, device: &Device, marks: &StackMarks, upto: u32
         .filter_map(|(stack, members)| judge(snapshot, device, marks, &steps, stack, &members))
         .filter(|group| group.is_leak)
         .collect();
+    groups.extend(appended(device, upto));
     groups.sort_by(|a, b| b.per_step.total_cmp(&a.per_step).then(a.stack.cmp(&b.stack)));
     // The least usage of each step must climb with what is kept.
     let baselines: Vec<u64> = steps.iter().skip(WARM_UP).map(|step| least(device, step)).collect();
@@ -105,6 +109,48 @@ pub fn leaks(snapshot: &Snapshot, device: &Device, marks: &StackMarks, upto: u32
     let kept: u64 = groups.iter().map(|group| group.kept).sum();
     let height = groups.iter().map(|group| group.height).max().unwrap_or(0);
     if (climb as f64) < CLIMB * kept.max(height) as f64 { Vec::new() } else { groups }
+}
+
+/// Tensors outside of all modules to which more and more is appended: results that are gathered.
+fn appended(device: &Device, upto: u32) -> Vec<Group> {
+    let mut by_stack: FxHashMap<StackId, Vec<usize>> = FxHashMap::default();
+    let all = device.timeline.allocations.iter().zip(&device.classes).enumerate();
+    for (place, (allocation, class)) in all {
+        let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { continue };
+        if allocation.has_stack()
+            && device.phases.get(begin) == Phase::Between
+            && class.category != Category::KvCache
+        {
+            by_stack.entry(allocation.stack).or_default().push(place);
+        }
+    }
+    let mut stacks: Vec<(StackId, Vec<usize>)> = by_stack.into_iter().collect();
+    stacks.sort_unstable_by_key(|(stack, _)| *stack);
+    let groups = stacks.into_iter().filter_map(|(stack, places)| {
+        let growth = growth(&device.timeline, &places)?;
+        let allocation = |place: usize| &device.timeline.allocations[place];
+        let live: Vec<usize> =
+            places.iter().copied().filter(|place| allocation(*place).is_live_after(upto)).collect();
+        let (first, last) = (*places.first()?, *live.last()?);
+        let kept = live.iter().map(|place| allocation(*place).size).fold(0, u64::saturating_add);
+        let step = |place: usize| step_of(&device.steps, allocation(place).first_entry());
+        let grown = allocation(last).size.saturating_sub(allocation(first).size);
+        Some(Group {
+            stack,
+            category: device.classes.get(last)?.category,
+            kind: Kind::Appended,
+            steps: (step(first).unwrap_or(0), step(last).unwrap_or(0)),
+            count: growth.increases,
+            largest: allocation(last).size,
+            kept,
+            height: kept,
+            per_step: grown as f64 / growth.increases as f64,
+            entry: allocation(last).first_entry(),
+            members: live.iter().map(|place| (*place, allocation(*place).first_entry())).collect(),
+            is_leak: true,
+        })
+    });
+    groups.collect()
 }
 
 fn least(device: &Device, step: &Step) -> u64 {

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// Fewer turns than this are no loop.
@@ -23,6 +23,8 @@ const SPAN: f64 = 0.4;
 /// The ordinary code around the first marked frame of a stack, outermost first, and what follows.
 struct Path {
     outer: Vec<FrameId>,
+    /// The first marked frame.
+    marked: Option<FrameId>,
     /// The function that the outermost module's call runs.
     forward: Option<FrameId>,
 }
@@ -73,6 +75,7 @@ impl<'a> Loops<'a> {
         let mut loops: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut passes: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut heads: FxHashMap<Vec<FrameId>, StackId> = FxHashMap::default();
+        let mut called: FxHashMap<Vec<FrameId>, FxHashSet<(TextId, TextId)>> = FxHashMap::default();
         let mut known: FxHashMap<(StackId, StackId), Option<Loop>> = FxHashMap::default();
         let mut before: Option<StackId> = None;
         for entry in range.clone() {
@@ -92,6 +95,17 @@ impl<'a> Loops<'a> {
                 if let Some(turn) = turn {
                     loops.entry(turn.clone()).or_default().push(entry);
                 }
+                if let Some((around, calls)) = self.calls_between(last, here.stack) {
+                    let called = called.entry(around.clone()).or_default();
+                    called.insert(calls.0);
+                    if !called.insert(calls.1) {
+                        // Called before, and something else since: the line runs again.
+                        called.clear();
+                        called.insert(calls.1);
+                        let again = Loop { line: 0, function: calls.1, around };
+                        loops.entry(again).or_default().push(entry);
+                    }
+                }
                 if heads.get(&path.outer) == Some(&here.stack)
                     && let Some(pass) = self.pass_between(last, here.stack)
                 {
@@ -109,6 +123,24 @@ impl<'a> Loops<'a> {
         let b = self.paths.get(b.0 as usize)?;
         let depth = a.outer.iter().zip(&b.outer).position(|(a, b)| a != b)?;
         self.back(*a.outer.get(depth)?, *b.outer.get(depth)?, a.outer.get(..depth)?)
+    }
+
+    /// The line that has called one function and then another, and the two: for a loop whose body
+    /// is a single line.
+    #[expect(clippy::type_complexity, reason = "two functions by name and file")]
+    fn calls_between(
+        &self,
+        a: StackId,
+        b: StackId,
+    ) -> Option<(Vec<FrameId>, ((TextId, TextId), (TextId, TextId)))> {
+        let (a, b) = (self.paths.get(a.0 as usize)?, self.paths.get(b.0 as usize)?);
+        let depth = a.outer.iter().zip(&b.outer).take_while(|(a, b)| a == b).count();
+        let callee = |path: &Path| {
+            let frame = path.outer.get(depth).copied().or(path.marked)?;
+            function(self.snapshot, frame)
+        };
+        let calls = (callee(a)?, callee(b)?);
+        (depth > 0 && calls.0 != calls.1).then(|| (a.outer[..depth].to_vec(), calls))
     }
 
     /// The call of a module that has begun anew between two successive allocations: for a loop
@@ -162,11 +194,12 @@ fn path(snapshot: &Snapshot, kinds: &FrameKinds, marks: &StackMarks, stack: Stac
     let outer: Vec<FrameId> = python().take_while(|id| marks.phase_of(*id).is_none()).collect();
     let mut inner = python().skip(outer.len());
     let is_forward = |id: &FrameId| marks.phase_of(*id) == Some(Phase::Forward);
+    let marked = inner.clone().next();
     let forward = match inner.next() {
         Some(first) if is_forward(&first) => inner.find(|id| !is_forward(id)),
         _ => None,
     };
-    Path { outer, forward }
+    Path { outer, marked, forward }
 }
 
 fn function(snapshot: &Snapshot, frame: FrameId) -> Option<(TextId, TextId)> {

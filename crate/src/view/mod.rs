@@ -2,6 +2,7 @@
 //! its findings, out come plain values with every text and number ready to be shown.
 
 pub mod cards;
+pub mod completion;
 pub mod diagnosis;
 pub mod entry;
 pub mod frames;

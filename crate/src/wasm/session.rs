@@ -4,10 +4,12 @@ use super::blob::BlobSource;
 use super::convert::{object, plain, thrown};
 use crate::error::{Error, ErrorKind};
 use crate::findings::Findings;
+use crate::message;
 use crate::snapshot::{self, Snapshot};
 use crate::text::ReportText;
 use crate::text::markdown::ReportMarkdown;
 use crate::view::cards::{CARDS, CONTEXT_MIB};
+use crate::view::completion::complete;
 use crate::view::entry::EntryView;
 use crate::view::report::Report;
 use crate::view::settings::{self, SettingRow};
@@ -137,6 +139,17 @@ impl Session {
             let reserved = settings::reserved(snapshot, found, place as usize, &question(capacity));
             self.overlay = Some((device, reserved));
         }
+    }
+
+    /// What an error's text adds to the failure of a device: `{agrees, entry, sentences, limit_bytes}`;
+    /// `null` before a file is open.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
+    pub fn complete(&self, device: u32, text: &str) -> Result<JsValue, JsValue> {
+        let Some((_, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
+        let found = findings.device(device);
+        found.map_or(Ok(JsValue::NULL), |found| plain(&complete(found, &message::read(text))))
     }
 
     /// The report as plain text; empty before a file is open.

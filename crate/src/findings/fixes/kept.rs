@@ -45,6 +45,12 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
             "A hook stores a tensor at each call. Clear its store after each step, detach what it keeps, or remove the hook when it is not needed.",
         )
         .with("handle = module.register_forward_hook(hook)\n…\nhandle.remove()"),
+        Keeping::Appended => Fix::of(
+            "gather_on_cpu",
+            format!("Gather the results on the CPU{at}"),
+            "Bring each step's part to the CPU and join them there at the end. In Transformers' Trainer that is `eval_accumulation_steps`, and `preprocess_logits_for_metrics` keeps the parts small.",
+        )
+        .with("parts.append(logits.cpu())\n…\nresult = torch.cat(parts)"),
         Keeping::Cycle | Keeping::Masses => Fix::of(
             "break_cycle",
             format!("Break the reference cycle{at}"),

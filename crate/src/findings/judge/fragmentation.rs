@@ -17,27 +17,35 @@ impl Judge<'_> {
         oom: &Oom,
         need: Option<Need>,
         capacity: u64,
+        grows_on: bool,
     ) {
         let idle_share = oom.usage.idle() as f64 / oom.usage.reserved.max(1) as f64;
         let idle = Bytes(oom.idle_bytes);
-        if oom.request_bytes > oom.idle_bytes {
-            diagnosis.ruled_out.push((Cause::Fragmentation, format!("even in one piece, the {idle} idle in the request's pool and stream would not have held its {}.", Bytes(oom.request_bytes))));
-            return;
-        }
         let passage = self.with_growing_segments();
-        if passage.as_ref().is_some_and(|passage| !passage.at_most) {
-            diagnosis.ruled_out.push((Cause::Fragmentation, format!("the {idle} idle would have held the request in one piece, but replayed with segments that grow, the recorded requests run out as well.")));
-            diagnosis.passage = passage;
-            return;
+        let passes = passage.as_ref().map(|passage| passage.at_least);
+        let fits = oom.request_bytes <= oom.idle_bytes;
+        match passes {
+            Some(false) if fits => {
+                diagnosis.ruled_out.push((Cause::Fragmentation, format!("the {idle} idle would have held the request in one piece, but replayed with segments that grow, the recorded requests run out as well.")));
+                diagnosis.passage = passage;
+                return;
+            }
+            Some(false) | None if !fits => {
+                diagnosis.ruled_out.push((Cause::Fragmentation, format!("even in one piece, the {idle} idle in the request's pool and stream would not have held its {}.", Bytes(oom.request_bytes))));
+                return;
+            }
+            _ => {}
         }
-        let is_replayed = passage.as_ref().is_some_and(|passage| passage.at_least);
+        let is_replayed = passes == Some(true);
         diagnosis.passage = passage;
         let goes_through = need.map(|need| need.bytes <= capacity);
-        let is_cause = match goes_through {
-            Some(true) => true,
-            Some(false) => idle_share >= 2.0 * IDLE_SHARE,
-            None => idle_share >= IDLE_SHARE,
-        };
+        // What grows without end fills any room that it is given.
+        let is_cause = !grows_on
+            && match goes_through {
+                Some(true) => true,
+                Some(false) => idle_share >= 2.0 * IDLE_SHARE,
+                None => idle_share >= IDLE_SHARE,
+            };
         let mut statement = format!(
             "{} were asked for while {idle} lay idle in the same pool and stream, in holes of at most {}.",
             Bytes(oom.request_bytes),
@@ -69,6 +77,7 @@ impl Judge<'_> {
             });
         } else {
             let but = match need {
+                _ if grows_on => " But what grows would soon have filled that room too.".to_owned(),
                 Some(need) => format!(
                     " But by the steps before it, the whole step needs about {}, more than the {} at hand.",
                     Bytes(need.bytes),

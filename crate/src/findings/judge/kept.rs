@@ -1,8 +1,10 @@
 //! References kept: whether they explain the failure, and how surely.
 
 use super::{Judge, LONG};
+use crate::findings::category::Category;
 use crate::findings::diagnosis::{Cause, Claim, Diagnosis, Evidence};
 use crate::findings::keeping::{Keeping, References};
+use crate::findings::leak::Kind;
 use crate::timeline::Oom;
 use crate::units::{Bytes, Count};
 
@@ -14,8 +16,9 @@ const LEFTOVER: f64 = 0.25;
 impl Judge<'_> {
     /// Answers the leaked bytes.
     pub(super) fn leak(&self, diagnosis: &mut Diagnosis, oom: &Oom) -> u64 {
-        let left = References::of_failure(self.snapshot, self.device, self.kinds, self.marks, oom)
-            .filter(|left| left.bytes as f64 >= LEFTOVER * oom.usage.allocated as f64);
+        let left =
+            References::of_earlier_pass(self.snapshot, self.device, self.kinds, self.marks, oom)
+                .filter(|left| left.bytes as f64 >= LEFTOVER * oom.usage.allocated as f64);
         if let Some(left) = left {
             return self.leftover(diagnosis, left);
         }
@@ -61,6 +64,8 @@ impl Judge<'_> {
         let trains = self.device.steps.iter().any(|step| step.trains);
         match kept.keeping {
             Keeping::Masses => 0.5,
+            // Without a failure, a buffer that still fills looks the same.
+            Keeping::Values if self.device.timeline.ooms.is_empty() && steps < LONG => 0.5,
             // Several forward passes for one backward keep their graphs as well, on purpose.
             Keeping::Graph if !trains => {
                 if steps >= LONG {
@@ -79,6 +84,16 @@ impl Judge<'_> {
         }
     }
 
+    /// Batches and other data that are kept may well be a buffer of fixed length that is not full
+    /// yet: nothing in a recording without a failure tells.
+    pub(super) fn may_be_buffer(&self, kept: &References) -> bool {
+        kept.keeping == Keeping::Values
+            && kept.groups.iter().all(|group| {
+                matches!(group.category, Category::Inputs | Category::Unknown)
+                    && group.kind == Kind::Steady
+            })
+    }
+
     pub(super) fn leak_claim(&self, kept: &References, confidence: f64) -> Claim {
         let evidence = kept.groups.iter().take(5).map(|group| Evidence {
             statement: self.leak_story(group),
@@ -91,15 +106,15 @@ impl Judge<'_> {
 
     fn leftover(&self, diagnosis: &mut Diagnosis, left: References) -> u64 {
         let bytes = left.bytes;
-        let failure = left.failure.unwrap_or(0);
+        let again = left.again.unwrap_or(0);
         diagnosis.ranking.push(Claim {
             cause: Cause::Leak,
             confidence: 0.85,
             bytes,
             evidence: vec![Evidence {
-                statement: format!("{} from before the failure at entry {} are still held, while the same lines allocate anew.", Bytes(bytes), Count(u64::from(failure))),
+                statement: format!("{} from before entry {} are still held, while the same lines compute anew from there on.", Bytes(bytes), Count(u64::from(again))),
                 bytes: Some(bytes),
-                entry: Some(failure),
+                entry: Some(again),
                 stack: None,
             }],
         });

@@ -16,6 +16,7 @@ use super::marks::{Phase, Signs, StackMarks};
 use super::need;
 use super::phases::Told;
 use crate::snapshot::Snapshot;
+use crate::snapshot::stack::StackId;
 use crate::timeline::Oom;
 use crate::units::{Bytes, Count};
 
@@ -27,6 +28,8 @@ const LONG: usize = 8;
 /// A part of the memory below this share is not worth naming.
 const WORTH: f64 = 0.1;
 
+/// A cache of this share of the memory, and growing, is what fills it.
+const CACHE_SHARE: f64 = 0.3;
 /// Without stacks and annotations no claim is surer than this.
 const GUESS: f64 = 0.5;
 
@@ -66,7 +69,8 @@ impl Judge<'_> {
             Bytes(peak.allocated),
             Bytes(peak.reserved)
         );
-        if let Some(kept) = &self.kept {
+        let buffer = self.kept.as_ref().filter(|kept| self.may_be_buffer(kept));
+        if let Some(kept) = self.kept.as_ref().filter(|_| buffer.is_none()) {
             let confidence = self.trust_in(kept, steps);
             diagnosis.ranking.push(self.leak_claim(kept, confidence));
             self.limit_trust(diagnosis);
@@ -81,13 +85,17 @@ impl Judge<'_> {
             Bytes(peak.allocated)
         );
         diagnosis.summary = vec![summary];
-        if steps >= 3 {
+        if let Some(kept) = buffer {
+            diagnosis.contributing.push(self.leak_claim(kept, 0.4));
+            diagnosis.summary.extend(self.kept_sentences(kept));
+        } else if steps >= 3 {
             diagnosis
                 .ruled_out
                 .push((Cause::Leak, format!("no place in the code keeps more and more{how}")));
         }
         // What is lost may have failed.
         let confidence = match history {
+            _ if buffer.is_some() => 0.5,
             History::Complete if steps >= 3 => 0.9,
             History::Complete => 0.7,
             _ => 0.55,
@@ -111,12 +119,32 @@ impl Judge<'_> {
             .unwrap_or(0);
         diagnosis.need = need;
         diagnosis.margin_bytes = margin(oom);
-        self.fragmentation(diagnosis, oom, need, oom.usage.reserved + headroom);
         let leaked = self.leak(diagnosis, oom);
+        let grows_on = !diagnosis.ranking.is_empty() || self.cache_grows(diagnosis, oom);
+        let known = self.device.recording(self.snapshot).verification.limit;
+        let capacity = (oom.usage.reserved + headroom).max(known.at_least);
+        self.fragmentation(diagnosis, oom, need, capacity, grows_on);
         self.fill(diagnosis, oom, leaked);
         self.limit_trust(diagnosis);
         diagnosis.ranking.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         self.tell_failure(diagnosis, oom, need);
+    }
+
+    /// Whether the failure is one of a cache that grows with every token: more room only puts it off.
+    fn cache_grows(&self, diagnosis: &Diagnosis, oom: &Oom) -> bool {
+        let cache = diagnosis.composition[Category::KvCache.place()];
+        let category = request_category(self.snapshot, self.device, self.marks, oom);
+        let stack = self.snapshot.entry(self.device.timeline.device, oom.entry);
+        // A cache without a telling name is known by the place that makes it.
+        let of_cache = stack.is_some_and(|entry| {
+            let all = self.device.timeline.allocations.iter().zip(&self.device.classes);
+            entry.stack != StackId::ABSENT
+                && all
+                    .filter(|(allocation, _)| allocation.stack == entry.stack)
+                    .any(|(_, class)| class.category == Category::KvCache)
+        });
+        (category == Category::KvCache || of_cache)
+            && cache as f64 >= CACHE_SHARE * oom.usage.allocated as f64
     }
 
     /// What is guessed from sizes and lifetimes is no more than a guess.

@@ -29,7 +29,7 @@ impl Judge<'_> {
     }
 
     /// What is kept, by whom, and what would look the same.
-    fn kept_sentences(&self, kept: &References) -> Vec<String> {
+    pub(super) fn kept_sentences(&self, kept: &References) -> Vec<String> {
         let site = kept.site.map(|site| lines::short_line(self.snapshot, site));
         let under = site.map_or_else(String::new, |site| format!(" of the pass begun at `{site}`"));
         let mut sentences = vec![match kept.keeping {
@@ -38,7 +38,8 @@ impl Judge<'_> {
             Keeping::Hook => "A hook keeps what it sees in each pass.".to_owned(),
             Keeping::Cycle => "Objects that refer to each other hold tensors; Python's cyclic collector frees them only now and then, and it does not see GPU memory.".to_owned(),
             Keeping::Masses => "What is kept goes all at once, now and then: reference cycles that the collector frees, or a list that is cleared. The frees' C++ frames would tell which.".to_owned(),
-            Keeping::Exception => "The traceback of that failure holds the frames of its step, and with them their tensors: so it is inside an `except` block, and in a notebook until the next exception.".to_owned(),
+            Keeping::Appended => "Results are gathered into one tensor that grows without end; each time it is copied whole.".to_owned(),
+            Keeping::Exception => "What an earlier pass computed is still held while the same lines compute anew. After an error, its traceback holds the frames and with them their tensors: so it is inside an `except` block, and in a notebook until the next error.".to_owned(),
         }];
         if let Some(worst) = kept.groups.first() {
             let others = match kept.groups.len() {
@@ -62,8 +63,13 @@ impl Judge<'_> {
             Cause::Fragmentation => {
                 format!("{bytes} of reserved memory lay idle, in holes too small for it")
             }
-            Cause::Leak if diagnosis.kept.as_ref().is_some_and(|kept| kept.failure.is_some()) => {
-                format!("{bytes} of an earlier failure are still held")
+            Cause::Leak
+                if diagnosis
+                    .kept
+                    .as_ref()
+                    .is_some_and(|kept| kept.keeping == Keeping::Exception) =>
+            {
+                format!("{bytes} of an earlier pass are still held")
             }
             Cause::Leak => format!("{bytes} are kept by references that no step lets go of"),
             Cause::Weights => {
@@ -115,6 +121,10 @@ impl Judge<'_> {
             Kind::Sawtooth => format!(
                 "{place} leaves {per_step} behind in each step; they go all at once, now and then, as with reference cycles or a list that is cleared; up to {} had gathered.",
                 Bytes(group.height)
+            ),
+            Kind::Appended => format!(
+                "{place} appends to one tensor, each time as a larger copy: {} so far, about {per_step} more each time; the old and the new exist at once.",
+                Bytes(group.kept)
             ),
             _ => format!(
                 "{place} has kept {per_step} more in each step since step {since}: {} in {} pieces, none of them freed.",
