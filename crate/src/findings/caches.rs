@@ -7,7 +7,7 @@
 //! parameter, in a program that computes attention.
 
 use super::category::{Because, Category, Class};
-use super::frame_kind::{FrameKind, FrameKinds};
+use super::frame_kind::{FrameKind, FrameKinds, frame_kind};
 use super::growth::growth;
 use super::marks::Phase;
 use super::phases::Phases;
@@ -70,13 +70,19 @@ fn is_pool(timeline: &Timeline, places: &[usize], peak: u64) -> bool {
         && bytes as f64 >= share * peak as f64
 }
 
-/// Whether any function's name speaks of attention.
+/// Whether any function's name speaks of attention; where only Python's frames are recorded, its
+/// kernels do not show, and any model may have it.
 fn attends(snapshot: &Snapshot) -> bool {
     const NAMES: [&str; 3] = ["attention", "attn", "softmax"];
-    snapshot.stacks.frames().iter().any(|frame| {
-        let name = snapshot.texts.get(frame.name).to_ascii_lowercase();
-        NAMES.iter().any(|part| name.contains(part))
-    })
+    let has_native =
+        snapshot.stacks.frames().iter().any(|frame| {
+            frame_kind(snapshot.texts.get(frame.filename), frame.line) == FrameKind::Cpp
+        });
+    !has_native
+        || snapshot.stacks.frames().iter().any(|frame| {
+            let name = snapshot.texts.get(frame.name).to_ascii_lowercase();
+            NAMES.iter().any(|part| name.contains(part))
+        })
 }
 
 /// Made by the user's own line through a factory of tensors, not by a module for its parameters.

@@ -9,8 +9,6 @@ const ALLOCATIONS: usize = 10;
 const INCREASES: usize = 8;
 /// Decreases per increase that a growing place may show: a new prompt begins small.
 const DECREASES: f64 = 0.05;
-/// The last request against the first.
-const GROWTH: f64 = 1.5;
 /// Share of one size's blocks that are alive when the next size comes.
 const ALIVE: f64 = 0.9;
 
@@ -21,6 +19,8 @@ pub(super) struct Growth {
     pub(super) together: usize,
     /// Increases seen.
     pub(super) increases: usize,
+    /// The last request against the first.
+    pub(super) ratio: f64,
 }
 
 /// The growth of the allocations at `places`, which one stack made, in their order; `None` where
@@ -28,7 +28,7 @@ pub(super) struct Growth {
 pub(super) fn growth(timeline: &Timeline, places: &[usize]) -> Option<Growth> {
     let all: Vec<&Allocation> = places.iter().map(|place| &timeline.allocations[*place]).collect();
     let (first, last) = (all.first()?, all.last()?);
-    if all.len() < ALLOCATIONS || (last.requested as f64) < GROWTH * first.requested as f64 {
+    if all.len() < ALLOCATIONS || last.requested <= first.requested {
         return None;
     }
     let (mut increases, mut decreases, mut together) = (0_usize, 0_usize, 1_usize);
@@ -56,5 +56,9 @@ pub(super) fn growth(timeline: &Timeline, places: &[usize]) -> Option<Growth> {
         && decreases as f64 <= DECREASES * increases as f64
         && alive as f64 >= ALIVE * outgrown as f64
         && left <= 2 * together + 2;
-    grows.then_some(Growth { together, increases })
+    grows.then_some(Growth {
+        together,
+        increases,
+        ratio: last.requested as f64 / first.requested.max(1) as f64,
+    })
 }

@@ -32,6 +32,9 @@ const RATE: f64 = 1e-4;
 /// Share of what is kept by which the steps' least usage must have risen.
 const CLIMB: f64 = 0.5;
 
+/// Growth of one tensor from which on it is gathering without end.
+const APPENDED: f64 = 1.5;
+
 /// How the survivors of one place die.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
@@ -127,7 +130,7 @@ fn appended(device: &Device, upto: u32) -> Vec<Group> {
     let mut stacks: Vec<(StackId, Vec<usize>)> = by_stack.into_iter().collect();
     stacks.sort_unstable_by_key(|(stack, _)| *stack);
     let groups = stacks.into_iter().filter_map(|(stack, places)| {
-        let growth = growth(&device.timeline, &places)?;
+        let growth = growth(&device.timeline, &places).filter(|growth| growth.ratio >= APPENDED)?;
         let allocation = |place: usize| &device.timeline.allocations[place];
         let live: Vec<usize> =
             places.iter().copied().filter(|place| allocation(*place).is_live_after(upto)).collect();

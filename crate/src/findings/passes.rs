@@ -8,6 +8,9 @@ use crate::snapshot::stack::{FrameId, StackId};
 use crate::timeline::Oom;
 use rustc_hash::FxHashMap;
 
+/// Earlier steps looked at.
+const STEPS: usize = 9;
+
 /// Where the passes of a step begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Again {
@@ -18,7 +21,7 @@ pub(super) struct Again {
 }
 
 /// The passes of the step that failed, if the model began anew in it: after an earlier failure, or
-/// although the steps before ran it but once.
+/// although the steps before did so less often.
 pub(super) fn begins_again(
     snapshot: &Snapshot,
     device: &Device,
@@ -30,18 +33,24 @@ pub(super) fn begins_again(
     let step = device.steps.iter().rposition(|step| step.begin <= last.entry);
     let begin = step.map_or(0, |step| device.steps[step].begin);
     let passes = heads.passes(device, begin, last.entry);
-    let (first, again) = (*passes.first()?, *passes.last()?);
-    if first == again {
-        return None;
-    }
-    let failed_before =
-        device.timeline.ooms.iter().any(|oom| first < oom.entry && oom.entry < again);
-    // Programs that run several passes for one backward do so in each step.
+    // Programs that run several passes for one backward, or whose model begins with the same place
+    // more than once, do so in each step.
     let earlier = device.steps.get(..step.unwrap_or(0)).unwrap_or_default();
-    let mut trained = earlier.iter().filter(|step| step.trains).peekable();
-    let ran_once = trained.peek().is_some()
-        && trained.all(|step| heads.passes(device, step.begin, step.end).len() == 1);
-    (failed_before || ran_once).then_some(Again { first, last: again })
+    let trained = earlier.iter().rev().filter(|step| step.trains).take(STEPS);
+    let mut counts: Vec<usize> =
+        trained.map(|step| heads.passes(device, step.begin, step.end).len()).collect();
+    counts.sort_unstable();
+    let ordinary = counts.get(counts.len() / 2).copied();
+    let first = *passes.first()?;
+    if let Some(ordinary) = ordinary.filter(|ordinary| *ordinary > 0) {
+        let tries = passes.len().div_ceil(ordinary);
+        let last = *passes.get((tries.checked_sub(1)?) * ordinary)?;
+        return (tries > 1).then_some(Again { first, last });
+    }
+    let last = *passes.last()?;
+    let failed_between =
+        device.timeline.ooms.iter().any(|oom| first < oom.entry && oom.entry < last);
+    failed_between.then_some(Again { first, last })
 }
 
 /// Of each stack, the part inside the outermost marked frame, by a number that equal ones share:

@@ -1,7 +1,7 @@
 //! What fills the card.
 
 use super::{Judge, WORTH, at};
-use crate::findings::category::Category;
+use crate::findings::category::{Because, Category};
 use crate::findings::diagnosis::{Cause, Claim, Diagnosis};
 use crate::findings::marks::Phase;
 use crate::timeline::Oom;
@@ -26,6 +26,7 @@ impl Judge<'_> {
             of(Category::Weights) + of(Category::OptimizerStates) + of(Category::Gradients) + older;
         let cache = of(Category::KvCache);
         let running = oom.usage.allocated.saturating_sub(held + cache + leaked);
+        let left = if has_cause { 0 } else { self.left_by_earlier_steps(oom) };
         let total = (held + cache + running + oom.request_bytes).max(1);
         let asked = if of_running > 0 {
             format!(" and asked for {} more", Bytes(of_running))
@@ -74,12 +75,20 @@ impl Judge<'_> {
             // Beside a cause found already, what fills the card is circumstance. Bytes of unknown
             // purpose may be anything.
             let is_first = place == 0 && !has_cause;
-            let unknown =
-                if cause == Cause::Weights { older as f64 / bytes.max(1) as f64 } else { 0.0 };
-            let confidence = if is_first {
-                (share + 0.2).clamp(0.5, 0.95) - 0.5 * unknown
+            let of_cause = |part: u64| part as f64 / bytes.max(1) as f64;
+            let doubt = match cause {
+                Cause::Weights => 0.5 * of_cause(older),
+                Cause::KvCache => 0.2 * of_cause(self.cache_by_shape(oom)),
+                _ if left * 2 > running => 0.5,
+                _ => 0.0,
+            };
+            let confidence =
+                if is_first { (share + 0.2).clamp(0.5, 0.95) - doubt } else { share.min(0.45) };
+            let statement = if cause == Cause::Activations && left * 2 > running {
+                diagnosis.ranking.push(self.left_over(oom, left));
+                format!("{statement} Most of it is older than this step.")
             } else {
-                share.min(0.45)
+                statement
             };
             diagnosis.ranking.push(Claim {
                 cause,
@@ -88,5 +97,41 @@ impl Judge<'_> {
                 evidence: vec![at(statement, oom)],
             });
         }
+    }
+
+    /// Bytes of what a step computes with that were made before the step ahead of the running one.
+    fn left_by_earlier_steps(&self, oom: &Oom) -> u64 {
+        let running = self.device.steps.partition_point(|step| step.begin <= oom.entry);
+        // The last batch, loss and logits live until they are overwritten.
+        let Some(before) = running.checked_sub(2).and_then(|step| self.device.steps.get(step))
+        else {
+            return 0;
+        };
+        let made_before = self.device.timeline.live_after(oom.entry).filter(|(id, allocation)| {
+            allocation.first_entry() < before.begin
+                && matches!(
+                    self.device.category(*id),
+                    Category::Activations | Category::Temporaries
+                )
+        });
+        made_before.map(|(_, allocation)| allocation.size).fold(0, u64::saturating_add)
+    }
+
+    /// What earlier steps left behind, where the recording is too short to show that it grows.
+    fn left_over(&self, oom: &Oom, bytes: u64) -> Claim {
+        let statement = format!(
+            "{} that earlier steps computed are still alive; too few steps are recorded to see whether they grow.",
+            Bytes(bytes)
+        );
+        Claim { cause: Cause::Leak, confidence: 0.55, bytes, evidence: vec![at(statement, oom)] }
+    }
+
+    /// Bytes of the cache that only its behaviour tells.
+    fn cache_by_shape(&self, oom: &Oom) -> u64 {
+        let by_shape = self.device.timeline.live_after(oom.entry).filter(|(id, _)| {
+            let class = self.device.classes.get(id.0 as usize);
+            class.is_some_and(|class| class.because == Because::Shape)
+        });
+        by_shape.map(|(_, allocation)| allocation.size).fold(0, u64::saturating_add)
     }
 }

@@ -15,6 +15,7 @@ use super::leak;
 use super::marks::{Phase, Signs, StackMarks};
 use super::need;
 use super::phases::Told;
+use crate::allocator::settings::Settings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::Oom;
@@ -28,10 +29,16 @@ const LONG: usize = 8;
 /// A part of the memory below this share is not worth naming.
 const WORTH: f64 = 0.1;
 
+/// Idle memory from this share of what is reserved on may have been what was lacking.
+const OPEN_SHARE: f64 = 0.1;
+/// And then no claim about what fills the card is surer than this.
+const OPEN: f64 = 0.58;
 /// A cache of this share of the memory, and growing, is what fills it.
 const CACHE_SHARE: f64 = 0.3;
 /// Without stacks and annotations no claim is surer than this.
 const GUESS: f64 = 0.5;
+/// Without stacks, but with the optimizer's annotations.
+const NO_STACKS: f64 = 0.58;
 
 struct Judge<'a> {
     snapshot: &'a Snapshot,
@@ -39,6 +46,7 @@ struct Judge<'a> {
     kinds: &'a FrameKinds,
     marks: &'a StackMarks,
     kept: Option<References>,
+    history: History,
 }
 
 /// Judges a device at the moment chosen, and writes the verdict into `diagnosis`.
@@ -53,15 +61,15 @@ pub(super) fn judge(
     let upto = device.timeline.ooms.last().map_or_else(|| device.last_entry(), |oom| oom.entry);
     let leaks = leak::leaks(snapshot, device, marks, upto);
     let kept = References::of(snapshot, kinds, marks, leaks);
-    let judge = Judge { snapshot, device, kinds, marks, kept };
+    let judge = Judge { snapshot, device, kinds, marks, kept, history };
     match device.timeline.ooms.last() {
         Some(oom) => judge.failure(diagnosis, oom),
-        None => judge.no_failure(diagnosis, history),
+        None => judge.no_failure(diagnosis),
     }
 }
 
 impl Judge<'_> {
-    fn no_failure(&self, diagnosis: &mut Diagnosis, history: History) {
+    fn no_failure(&self, diagnosis: &mut Diagnosis) {
         let peak = self.device.timeline.usage_after(diagnosis.entry);
         let steps = self.device.steps.len();
         let summary = format!(
@@ -94,7 +102,7 @@ impl Judge<'_> {
                 .push((Cause::Leak, format!("no place in the code keeps more and more{how}")));
         }
         // What is lost may have failed.
-        let confidence = match history {
+        let confidence = match self.history {
             _ if buffer.is_some() => 0.5,
             History::Complete if steps >= 3 => 0.9,
             History::Complete => 0.7,
@@ -125,9 +133,30 @@ impl Judge<'_> {
         let capacity = (oom.usage.reserved + headroom).max(known.at_least);
         self.fragmentation(diagnosis, oom, need, capacity, grows_on);
         self.fill(diagnosis, oom, leaked);
+        self.leave_holes_open(diagnosis, oom);
         self.limit_trust(diagnosis);
         diagnosis.ranking.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         self.tell_failure(diagnosis, oom, need);
+    }
+
+    /// Where much lay idle and no replay says whether it mattered, what fills the card is no sure
+    /// cause: without the beginning, or with several streams, other settings cannot be replayed
+    /// exactly.
+    fn leave_holes_open(&self, diagnosis: &mut Diagnosis, oom: &Oom) {
+        let timeline = &self.device.timeline;
+        let is_much = oom.usage.idle() as f64 >= OPEN_SHARE * oom.usage.reserved as f64;
+        let first = timeline.allocations.first().map(|allocation| allocation.stream);
+        let several =
+            timeline.allocations.iter().any(|allocation| Some(allocation.stream) != first);
+        let is_blind = self.history != History::Complete || several || diagnosis.passage.is_none();
+        let expandable = Settings::recorded(self.snapshot).expandable_segments;
+        if is_much && is_blind && !expandable && diagnosis.cause() != Cause::Fragmentation {
+            for claim in &mut diagnosis.ranking {
+                if matches!(claim.cause, Cause::Activations | Cause::Weights) {
+                    claim.confidence = claim.confidence.min(OPEN);
+                }
+            }
+        }
     }
 
     /// Whether the failure is one of a cache that grows with every token: more room only puts it off.
@@ -149,10 +178,13 @@ impl Judge<'_> {
 
     /// What is guessed from sizes and lifetimes is no more than a guess.
     fn limit_trust(&self, diagnosis: &mut Diagnosis) {
-        if self.device.phases.told == Told::Guessed {
-            for claim in &mut diagnosis.ranking {
-                claim.confidence = claim.confidence.min(GUESS);
-            }
+        let most = match self.device.phases.told {
+            Told::Guessed => GUESS,
+            Told::ByAnnotations => NO_STACKS,
+            Told::ByStacks | Told::ByPythonStacks => return,
+        };
+        for claim in &mut diagnosis.ranking {
+            claim.confidence = claim.confidence.min(most);
         }
     }
 }
