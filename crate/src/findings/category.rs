@@ -103,6 +103,8 @@ pub enum Because {
     ZeroGrad,
     /// By how it behaves, without a name that tells.
     Shape,
+    /// Made before the first forward pass and kept, though nothing says that it is a weight.
+    Early,
 }
 
 /// A category and its reason.
@@ -254,6 +256,7 @@ impl Life<'_> {
         match made_in {
             Phase::Optimizer => self.of_optimizer(begin, free, is_unwound),
             Phase::Backward => self.of_backward(begin, free, freed_in, is_unwound),
+            Phase::Loading if made.signs.has(Signs::STATE_MADE) => class(Category::OptimizerStates),
             Phase::Loading => {
                 let ends_early = free <= ahead.first_forward && free != NEVER && !is_unwound;
                 class(if ends_early { Category::Temporaries } else { Category::Weights })
@@ -361,7 +364,7 @@ impl Life<'_> {
         }
         let next_forward = Ahead::next(&ahead.forward, begin);
         if begin < ahead.first_forward && free == NEVER {
-            return class(Category::Weights);
+            return Class { category: Category::Weights, because: Because::Early };
         }
         if next_forward != NEVER
             && next_forward < Ahead::next(&ahead.backward, begin)

@@ -358,7 +358,12 @@ fn phase(name: &str, file: &str, lower: &str, signs: &mut Signs) -> Option<Phase
         signs.add(Signs::MODULE);
         return Some(Phase::Forward);
     }
-    if is_optimizer_file(lower) && name != "__init__" {
+    if is_optimizer_file(lower) && name == "__init__" {
+        // Adagrad makes its states when it is built.
+        signs.add(Signs::STATE_MADE);
+        return Some(Phase::Loading);
+    }
+    if is_optimizer_file(lower) {
         if STATE_MAKERS.contains(&name) {
             signs.add(Signs::STATE_MADE);
         }
@@ -425,7 +430,7 @@ fn combine(
         marks.signs.add(signs);
         decided = decided.or(frame.phase);
     }
-    if decided != Some(Phase::Optimizer) {
+    if !matches!(decided, Some(Phase::Optimizer | Phase::Loading)) {
         marks.signs.0 &= !Signs::STATE_MADE.0;
     }
     let in_backward = marks.signs.has(Signs::ENGINE) || marks.signs.has(Signs::RECOMPUTED);

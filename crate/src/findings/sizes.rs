@@ -47,6 +47,10 @@ pub(super) fn refine(timeline: &Timeline, classes: &mut [Class]) {
                     Category::Temporaries
                 };
             }
+            // Every weight that trains has a gradient of its size; what has none is data.
+            Because::Early if !dropped.is_empty() && !dropped.contains_key(&size) => {
+                class.category = Category::Inputs;
+            }
             // Alive where backward was cut: a gradient while a weight of this size has none yet.
             Because::CutBackward if !weights.is_empty() => match unmatched.get_mut(&size) {
                 Some(left) if *left > 0 => *left -= 1,
