@@ -220,7 +220,7 @@ fn how_much_was_recorded_is_told() {
     for Recording { name, findings, .. } in &*RECORDINGS {
         let history = match name.as_str() {
             "shape_late_start" => History::LateStart,
-            "shape_ring_truncated" => History::Wrapped,
+            "shape_ring_truncated" | "chat_ring" => History::Wrapped,
             "shape_state_only" => History::StateOnly,
             "shape_never_recorded" => History::None,
             // Recording began anew while tensors were alive.

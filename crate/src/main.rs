@@ -18,17 +18,17 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    report: Option<report::Arguments>,
+    report: Option<report::ReportArguments>,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// What happened, where, and what to do (also without this word: `oomscope FILE`).
-    Report(report::Arguments),
+    Report(report::ReportArguments),
     /// What the same program would reserve under other allocator settings or another limit.
-    WhatIf(what_if::Arguments),
+    WhatIf(what_if::WhatIfArguments),
     /// What an out-of-memory error text says: its numbers, its causes, what to do next.
-    Message(message::Arguments),
+    Message(message::MessageArguments),
 }
 
 fn version() -> String {

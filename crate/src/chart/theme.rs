@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn the_page_gets_every_colour() {
         let swatches = Theme::light().swatches();
-        assert_eq!(swatches.len(), KEYS.len() + 3);
+        assert_eq!(swatches.len(), KEYS.len() + 4);
         assert_eq!(swatches[0], Swatch { key: "weights", colour: "#413faa".to_owned() });
     }
 }

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct MessageArguments {
     /// The text, an error or a whole log; `-` or nothing reads what is piped or pasted.
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(asked: &Arguments) -> Result<(), String> {
+pub(crate) fn run(asked: &MessageArguments) -> Result<(), String> {
     let report = MessageReport::of(&message::read(&read(&asked.file)?));
     print(&report, &MessageText(&report), asked.json)
 }

@@ -8,7 +8,7 @@ use oomscope::view::report::Report;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ReportArguments {
     /// The snapshot: a pickle as _dump_snapshot writes it, or packed as .gz, .xz, .zst or .zip.
     pub(crate) file: PathBuf,
     /// Judge this device instead of the one that failed or is fullest.
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     markdown: bool,
 }
 
-pub(crate) fn run(asked: &Arguments) -> Result<(), String> {
+pub(crate) fn run(asked: &ReportArguments) -> Result<(), String> {
     let report = read(asked)?;
     if asked.markdown {
         print(&report, &ReportMarkdown(&report), false)
@@ -31,7 +31,7 @@ pub(crate) fn run(asked: &Arguments) -> Result<(), String> {
     }
 }
 
-fn read(asked: &Arguments) -> Result<Report, String> {
+fn read(asked: &ReportArguments) -> Result<Report, String> {
     let (snapshot, bytes) = open(&asked.file)?;
     let findings = match asked.device {
         None => Findings::of(&snapshot),

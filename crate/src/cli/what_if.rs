@@ -8,7 +8,7 @@ use oomscope::view::what_if::{Question, WhatIfReport, device_of};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct WhatIfArguments {
     /// The snapshot, with a recorded trace.
     pub(crate) file: PathBuf,
     /// Settings as in PYTORCH_CUDA_ALLOC_CONF, such as "expandable_segments:True"; left out, those
@@ -33,12 +33,12 @@ fn conf(text: &str) -> Result<Box<Parsed>, String> {
     Settings::parse(text).map(Box::new).map_err(|error| error.to_string())
 }
 
-pub(crate) fn run(asked: &Arguments) -> Result<(), String> {
+pub(crate) fn run(asked: &WhatIfArguments) -> Result<(), String> {
     let answer = answer(asked)?;
     print(&answer, &WhatIfText(&answer), asked.json)
 }
 
-fn answer(asked: &Arguments) -> Result<WhatIfReport, String> {
+fn answer(asked: &WhatIfArguments) -> Result<WhatIfReport, String> {
     let (snapshot, _) = open(&asked.file)?;
     let question = Question {
         conf: asked.conf.as_deref().cloned(),

@@ -7,7 +7,6 @@
 use super::frame_kind::{FrameKind, FrameKinds};
 use super::marks::{Phase, StackMarks};
 use super::phases::Phases;
-use crate::pickle::TextId;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::snapshot::trace::Action;
@@ -19,6 +18,9 @@ use std::ops::Range;
 const FEWEST: usize = 3;
 /// A loop spans at least this share of the entries looked at.
 const SPAN: f64 = 0.4;
+
+/// A function, by the texts of its name and file.
+type Function = (u32, u32);
 
 /// The ordinary code around the first marked frame of a stack, outermost first, and what follows.
 struct Path {
@@ -33,7 +35,7 @@ struct Path {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Loop {
     around: Vec<FrameId>,
-    function: (TextId, TextId),
+    function: Function,
     /// The line at which a turn begins.
     line: u32,
 }
@@ -44,7 +46,7 @@ pub(super) struct Loops<'a> {
     timeline: &'a Timeline,
     phases: &'a Phases,
     paths: Vec<Path>,
-    main: Option<(TextId, TextId)>,
+    main: Option<Function>,
 }
 
 impl<'a> Loops<'a> {
@@ -59,13 +61,13 @@ impl<'a> Loops<'a> {
         let paths: Vec<Path> =
             (0..count).map(|id| path(snapshot, kinds, marks, StackId(id))).collect();
         // Other threads have loops of their own.
-        let mut outermost: FxHashMap<(TextId, TextId), u32> = FxHashMap::default();
+        let mut outermost: FxHashMap<Function, u32> = FxHashMap::default();
         for path in &paths {
             if let Some(function) = path.outer.first().and_then(|id| function(snapshot, *id)) {
                 *outermost.entry(function).or_default() += 1;
             }
         }
-        let main = outermost.into_iter().max_by_key(|(function, count)| (*count, function.0.0));
+        let main = outermost.into_iter().max_by_key(|(function, count)| (*count, function.0));
         Loops { snapshot, timeline, phases, paths, main: main.map(|(function, _)| function) }
     }
 
@@ -75,7 +77,7 @@ impl<'a> Loops<'a> {
         let mut loops: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut passes: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut heads: FxHashMap<Vec<FrameId>, StackId> = FxHashMap::default();
-        let mut called: FxHashMap<Vec<FrameId>, FxHashSet<(TextId, TextId)>> = FxHashMap::default();
+        let mut called: FxHashMap<Vec<FrameId>, FxHashSet<Function>> = FxHashMap::default();
         let mut known: FxHashMap<(StackId, StackId), Option<Loop>> = FxHashMap::default();
         let mut before: Option<StackId> = None;
         for entry in range.clone() {
@@ -127,12 +129,11 @@ impl<'a> Loops<'a> {
 
     /// The line that has called one function and then another, and the two: for a loop whose body
     /// is a single line.
-    #[expect(clippy::type_complexity, reason = "two functions by name and file")]
     fn calls_between(
         &self,
         a: StackId,
         b: StackId,
-    ) -> Option<(Vec<FrameId>, ((TextId, TextId), (TextId, TextId)))> {
+    ) -> Option<(Vec<FrameId>, (Function, Function))> {
         let (a, b) = (self.paths.get(a.0 as usize)?, self.paths.get(b.0 as usize)?);
         let depth = a.outer.iter().zip(&b.outer).take_while(|(a, b)| a == b).count();
         let callee = |path: &Path| {
@@ -159,7 +160,7 @@ impl<'a> Loops<'a> {
         let is_back = (from.name, from.filename) == (to.name, to.filename) && to.line < from.line;
         is_back.then(|| Loop {
             around: around.to_vec(),
-            function: (to.name, to.filename),
+            function: (to.name.0, to.filename.0),
             line: to.line,
         })
     }
@@ -177,7 +178,7 @@ impl<'a> Loops<'a> {
         loops
             .into_iter()
             .filter(|(_, turns)| is_loop(turns))
-            .min_by_key(|(found, _)| (found.around.len(), found.line, found.function.0.0))
+            .min_by_key(|(found, _)| (found.around.len(), found.line, found.function.0))
             .map(|(_, turns)| turns)
     }
 
@@ -202,6 +203,6 @@ fn path(snapshot: &Snapshot, kinds: &FrameKinds, marks: &StackMarks, stack: Stac
     Path { outer, marked, forward }
 }
 
-fn function(snapshot: &Snapshot, frame: FrameId) -> Option<(TextId, TextId)> {
-    snapshot.stacks.frame(frame).map(|frame| (frame.name, frame.filename))
+fn function(snapshot: &Snapshot, frame: FrameId) -> Option<Function> {
+    snapshot.stacks.frame(frame).map(|frame| (frame.name.0, frame.filename.0))
 }
