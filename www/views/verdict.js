@@ -25,7 +25,7 @@ export function verdictView(report, on) {
       h('span', { class: 'confidence', title: `Confidence ${diagnosis.confidence.toFixed(2)} of 1` }, confidenceWords(diagnosis)),
       h('span', { class: 'space' }),
       copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the verdict as Markdown, for an issue tracker' }),
-      copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text' }),
+      copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text', className: 'second' }),
     ),
     headline,
     diagnosis.shape && shapeView(diagnosis.shape),

@@ -4,7 +4,7 @@ use super::{Judge, LONG};
 use crate::findings::category::Category;
 use crate::findings::diagnosis::{Cause, Claim, Diagnosis, Evidence};
 use crate::findings::keeping::{Keeping, References};
-use crate::findings::leak::Kind;
+use crate::findings::leak::{Group, Kind};
 use crate::timeline::Oom;
 use crate::units::{Bytes, Count};
 
@@ -94,8 +94,28 @@ impl Judge<'_> {
             })
     }
 
+    /// The groups of one line as one, the most kept first.
+    pub(super) fn by_line(&self, kept: &References) -> Vec<Group> {
+        let mut lines: Vec<(String, Group)> = Vec::new();
+        for group in &kept.groups {
+            let place = self.place(group.stack);
+            match lines.iter_mut().find(|(known, of)| *known == place && of.kind == group.kind) {
+                Some((_, sum)) => {
+                    sum.kept = sum.kept.saturating_add(group.kept);
+                    sum.height = sum.height.saturating_add(group.height);
+                    sum.per_step += group.per_step;
+                    sum.count += group.count;
+                }
+                None => lines.push((place, group.clone())),
+            }
+        }
+        lines.sort_by_key(|(_, group)| std::cmp::Reverse(group.kept.max(group.height)));
+        lines.into_iter().map(|(_, group)| group).collect()
+    }
+
     pub(super) fn leak_claim(&self, kept: &References, confidence: f64) -> Claim {
-        let evidence = kept.groups.iter().take(5).map(|group| Evidence {
+        let groups = self.by_line(kept);
+        let evidence = groups.iter().take(3).map(|group| Evidence {
             statement: self.leak_story(group),
             bytes: Some(group.kept.max(group.height)),
             entry: Some(group.entry),

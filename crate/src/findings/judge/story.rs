@@ -33,7 +33,7 @@ impl Judge<'_> {
         let site = kept.site.map(|site| lines::short_line(self.snapshot, site));
         let under = site.map_or_else(String::new, |site| format!(" of the pass begun at `{site}`"));
         let mut sentences = vec![match kept.keeping {
-            Keeping::Graph => format!("Each step keeps the whole graph{under}, in {} places of the model: something holds an output with its gradient function, a loss that is summed up for example.", kept.groups.len()),
+            Keeping::Graph => format!("Each step keeps the whole graph{under}, made in {} places: something holds an output with its gradient function, a loss that is summed up for example.", kept.groups.len()),
             Keeping::Values => format!("One tensor more{under} is kept in each step: a list, a dict or an attribute holds it."),
             Keeping::Hook => "A hook keeps what it sees in each pass.".to_owned(),
             Keeping::Cycle => "Objects that refer to each other hold tensors; Python's cyclic collector frees them only now and then, and it does not see GPU memory.".to_owned(),
@@ -41,11 +41,12 @@ impl Judge<'_> {
             Keeping::Appended => "Results are gathered into one tensor that grows without end; each time it is copied whole.".to_owned(),
             Keeping::Exception => "What an earlier pass computed is still held while the same lines compute anew. After an error, its traceback holds the frames and with them their tensors: so it is inside an `except` block, and in a notebook until the next error.".to_owned(),
         }];
-        if let Some(worst) = kept.groups.first() {
-            let others = match kept.groups.len() {
+        let lines = self.by_line(kept);
+        if let Some(worst) = lines.first() {
+            let others = match lines.len() {
                 1 => String::new(),
-                2 => " One other place keeps memory in the same way.".to_owned(),
-                count => format!(" {} other places keep memory in the same way.", count - 1),
+                2 => " One other line keeps memory in the same way.".to_owned(),
+                count => format!(" {} other lines keep memory in the same way.", count - 1),
             };
             let caveat = if worst.kind == Kind::Steady {
                 " A buffer that is still filling would look the same."
@@ -70,6 +71,14 @@ impl Judge<'_> {
                     .is_some_and(|kept| kept.keeping == Keeping::Exception) =>
             {
                 format!("{bytes} of an earlier pass are still held")
+            }
+            Cause::Leak
+                if diagnosis
+                    .kept
+                    .as_ref()
+                    .is_some_and(|kept| kept.keeping == Keeping::Appended) =>
+            {
+                format!("{bytes} are gathered in a tensor that grows with each step")
             }
             Cause::Leak => format!("{bytes} are kept by references that no step lets go of"),
             Cause::Weights => {
@@ -134,7 +143,7 @@ impl Judge<'_> {
         }
     }
 
-    fn place(&self, stack: StackId) -> String {
+    pub(super) fn place(&self, stack: StackId) -> String {
         self.holder(&lines::holder_of(self.snapshot, self.kinds, stack))
     }
 

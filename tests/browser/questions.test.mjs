@@ -1,0 +1,93 @@
+/** What the hosted page answers beyond the verdict: other settings and cards, error texts, Markdown. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { choose, DIST, drop, FIXTURE, opened, setUp, visit } from './harness.mjs';
+
+const shared = setUp(path.join(DIST, 'site'));
+const site = () => `${shared.origin}/`;
+
+const MESSAGE =
+  'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB. GPU 0 has a total capacity of 9.00 GiB ' +
+  'of which 700.00 MiB is free. Including non-PyTorch memory, this process has 5.30 GiB memory in use. Of the allocated ' +
+  'memory 2.94 GiB is allocated by PyTorch, and 1.77 GiB is reserved by PyTorch but unallocated.';
+
+const rows = (page) => page.getByTestId('settings').locator('tbody tr');
+
+async function compared(page) {
+  await page.getByTestId('what-if').scrollIntoViewIfNeeded();
+  await page.getByTestId('what-if-advice').filter({ hasNotText: 'Replaying' }).waitFor({ state: 'attached' });
+  await rows(page).nth(5).waitFor();
+}
+
+test('settings are compared, and what one reserves is drawn', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await compared(page);
+    const texts = await rows(page).allTextContents();
+    assert.match(texts[0], /default.*recorded.*Runs out/);
+    assert.match(texts[1], /expandable_segments:True.*Gets past the failure/);
+    await rows(page).nth(1).getByRole('button').click();
+    await page.getByText('reserved with the other setting').waitFor();
+    await rows(page).nth(1).getByRole('button', { name: 'Hide' }).click();
+    await page.getByText('reserved with the other setting').waitFor({ state: 'hidden' });
+  }));
+
+test('a larger card lets the run pass', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await compared(page);
+    await page.getByTestId('card').selectOption({ label: 'H100, 80 GB' });
+    await rows(page).first().filter({ hasText: 'Gets past the failure' }).waitFor();
+  }));
+
+test('a pasted error is explained, and the way back is open', () =>
+  visit(shared.browser, site(), async (page) => {
+    await page.getByTestId('error-text').fill(MESSAGE);
+    await page.getByTestId('explain').click();
+    await page.getByTestId('message-headline').filter({ hasText: /\S/ }).waitFor();
+    assert.match(await page.getByTestId('causes').textContent(), /fragmentation/i);
+    await page.getByRole('button', { name: 'Another text' }).click();
+    await page.getByTestId('error-text').waitFor();
+  }));
+
+test('a dropped log is read as an error, and a text without one is refused', () =>
+  visit(shared.browser, site(), async (page) => {
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'oomscope-'));
+    const log = path.join(folder, 'train.log');
+    writeFileSync(log, `epoch 1\n[rank0]: ${MESSAGE}\nexiting\n`);
+    await drop(page, log);
+    await page.getByTestId('message').waitFor();
+    const prose = path.join(folder, 'notes.txt');
+    writeFileSync(prose, 'Nothing to see here.\n');
+    await choose(page, prose);
+    await page.getByTestId('error').filter({ hasText: 'notes.txt' }).waitFor();
+    await choose(page, FIXTURE);
+    await opened(page);
+  }));
+
+test('the error’s text completes the snapshot', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await page.getByTestId('completion-text').fill(MESSAGE);
+    const said = page.getByTestId('completion');
+    await said.filter({ hasText: '2.94 GiB allocated in both' }).waitFor();
+    assert.match(await said.textContent(), /belong to other processes/);
+  }));
+
+test('the verdict is copied as Markdown', () =>
+  visit(shared.browser, site(), async (page) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await choose(page, FIXTURE);
+    const headline = await opened(page);
+    await page.getByRole('button', { name: 'Copy as Markdown' }).click();
+    await page.getByText('Copied').first().waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(copied.startsWith(`### ${headline}`), copied.slice(0, 100));
+    assert.match(copied, /\| memory \| bytes \|/);
+  }));
