@@ -1,4 +1,5 @@
-/** The report in its order: verdict, what to do, timeline, what if, lines, checklist, file. */
+/** The report in its order: verdict, what to do, timeline, memory map, what if, lines, checklist, file. */
+import { blocksView } from './blocks.js';
 import { checklistView } from './checklist.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
@@ -13,7 +14,7 @@ import { whatIfView } from './whatif.js';
  * Built once for each report.
  *
  * @param {import('#wasm').Painter} painter
- * @param {object} on the timeline's, and `copyText`, `show(entry)`, `device(number)`
+ * @param {object} on the timeline's, the map's, and `copyText`, `show(entry)`, `device(number)`
  * @param {AbortSignal} signal
  */
 export function reportView(report, painter, on, signal) {
@@ -21,6 +22,7 @@ export function reportView(report, painter, on, signal) {
   const verdict = verdictView(report, on);
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
   const timeline = timelineView(painter, on, signal, choice?.root ?? null);
+  const blocks = blocksView(painter, on, signal);
   const whatIf = whatIfView(on);
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));
   const labelOf = (category) => labels.get(category) ?? category.replaceAll('_', ' ');
@@ -30,6 +32,7 @@ export function reportView(report, painter, on, signal) {
     verdict.root,
     fixesView(diagnosis),
     timeline.root,
+    blocks.root,
     whatIf.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
     checklistView(diagnosis),
@@ -41,6 +44,7 @@ export function reportView(report, painter, on, signal) {
     update(state, changed) {
       choice?.update(state);
       timeline.update(state, changed);
+      blocks.update(state, changed);
       whatIf.update(state, changed);
     },
     focus() {

@@ -69,7 +69,8 @@ impl Placement {
         let total: f64 = shown.iter().map(|pool| pool.reserved_bytes as f64).sum();
         let largest = map.segments.first().map_or(0.0, |segment| segment.bytes as f64);
         let even = total / map.segments.len().clamp(*ROWS.start(), *ROWS.end()) as f64;
-        let row_bytes = if largest <= even * STRETCH { largest } else { even }.max(1.0);
+        let is_stretched = (even..=even * STRETCH).contains(&largest);
+        let row_bytes = if is_stretched { largest } else { even }.max(1.0);
         let mut placement = Placement { width_px, row_bytes, ..Placement::default() };
         let mut row = 0;
         for (pool, view) in shown.iter().enumerate() {
