@@ -22,6 +22,7 @@ export function blocksView(painter, on, signal) {
   const frame = h('div', { class: 'canvas-frame' }, canvas, marks);
   const moment = h('p', { class: 'range', 'data-test': 'map-moment' });
   const request = h('p', { class: 'map-request' });
+  const scale = h('p', { class: 'quiet' });
   const legend = h('div', { class: 'legend' });
   const notes = h('div', { class: 'map-notes quiet' });
   const readout = h('div', { class: 'readout map-readout', 'data-test': 'map-readout' });
@@ -30,7 +31,7 @@ export function blocksView(painter, on, signal) {
     'section',
     { class: 'card', 'data-test': 'memory-map', 'aria-labelledby': 'memory-map' },
     h('div', { class: 'timeline-top' }, h('h2', { id: 'memory-map' }, 'Memory map'), moment),
-    h('p', { class: 'quiet' }, 'Each frame is a segment, a range that PyTorch got from the driver, filled with blocks. Equal areas are equal bytes.'),
+    scale,
     request,
     legend,
     frame,
@@ -132,7 +133,8 @@ export function blocksView(painter, on, signal) {
     const when = recorded === 0 ? 'At the end' : `After entry ${countText(entry)}`;
     const words = `${when} · ${bytesText(reserved)} in ${segments === 1 ? 'one segment' : `${countText(segments)} segments`}, ${bytesText(idle)} of it idle`;
     moment.textContent = words;
-    canvas.setAttribute('aria-label', `Memory map. ${words}. ${story.pools.map(({ label, note }) => `${label}: ${note}.`).join(' ')}`);
+    scale.textContent = `Each frame is a segment, a range that PyTorch got from the driver, with the blocks in it. A full row is ${bytesText(story.row_bytes)}; a longer segment goes on in the next.`;
+    canvas.setAttribute('aria-label', `Memory map. ${words}. ${story.pools.map(({ label, size_note: size, hole_note: holes }) => `${label}: ${size}, ${holes}.`).join(' ')}`);
     request.hidden = story.request === null;
     request.textContent = story.request ?? '';
     fill(legend, story.keys.map(({ key, label }) => h('span', { class: `key ${key}` }, swatch(key), label)));

@@ -13,7 +13,7 @@ const ROW_CSS_PX: f64 = 20.0;
 const ROW_GAP_CSS_PX: f64 = 4.0;
 const POOL_GAP_CSS_PX: f64 = 16.0;
 const LINE_CSS_PX: f64 = 18.0;
-/// Between a pool's name and its numbers where both stand in one line.
+/// Between a pool's name and its notes.
 const NOTE_GAP_CSS_PX: f64 = 12.0;
 /// Blocks narrower than this show no edge: it would be most of them.
 const EDGED_CSS_PX: f64 = 4.0;
@@ -31,12 +31,20 @@ pub struct RowPlace {
 struct PoolPlace<'v> {
     rows: &'v Rows,
     top: f64,
-    is_one_line: bool,
+    heading: Vec<Words<'v>>,
+}
+
+/// A text of a heading: its line, and how far it is from the left, in CSS pixels.
+struct Words<'v> {
+    text: &'v str,
+    line: u32,
+    left: f64,
 }
 
 impl PoolPlace<'_> {
     fn first_row(&self) -> f64 {
-        self.top + LINE_CSS_PX * if self.is_one_line { 1.0 } else { 2.0 } + 2.0
+        let lines = self.heading.last().map_or(0, |words| words.line + 1);
+        self.top + LINE_CSS_PX * f64::from(lines) + 2.0
     }
 
     fn row(&self, row: u32) -> RowPlace {
@@ -51,16 +59,30 @@ impl PoolPlace<'_> {
 }
 
 fn places(view: &MapPicture, width_css_px: f64) -> Vec<PoolPlace<'_>> {
-    let taken = |rows: &Rows| width_of(&rows.label) + NOTE_GAP_CSS_PX + width_of(&rows.note);
-    let is_one_line = view.pools.iter().all(|rows| taken(rows) <= width_css_px);
     let mut top = 0.0;
     let mut places = Vec::new();
     for rows in &view.pools {
-        let place = PoolPlace { rows, top, is_one_line };
+        let place = PoolPlace { rows, top, heading: heading(rows, width_css_px) };
         top = place.bottom() + POOL_GAP_CSS_PX;
         places.push(place);
     }
     places
+}
+
+/// A pool's name and its notes, side by side as far as there is room.
+fn heading(rows: &Rows, width_css_px: f64) -> Vec<Words<'_>> {
+    let (mut line, mut left) = (0, 0.0);
+    let texts = std::iter::once(&rows.label).chain(&rows.notes);
+    let mut heading = Vec::new();
+    for text in texts {
+        let width = width_of(text);
+        if left > 0.0 && left + width > width_css_px {
+            (line, left) = (line + 1, 0.0);
+        }
+        heading.push(Words { text, line, left });
+        left += width + NOTE_GAP_CSS_PX;
+    }
+    heading
 }
 
 /// The height that a map takes in a width, both in CSS pixels.
@@ -117,20 +139,14 @@ struct Chart<'a, DB: DrawingBackend> {
 impl<DB: DrawingBackend> Chart<'_, DB> {
     fn heading(&self, pool: &PoolPlace<'_>, width_css_px: f64) -> Drawn<(), DB> {
         let px = |css_px: f64| self.pen.picture.px(css_px);
-        let line = |place: f64| px(pool.top + (place + 0.5) * LINE_CSS_PX);
-        let (label, note) = (&pool.rows.label, &pool.rows.note);
-        let (x, y) = if pool.is_one_line {
-            (px(width_of(label) + NOTE_GAP_CSS_PX), line(0.0))
-        } else {
-            (0, line(1.0))
-        };
-        if let Some(label) = elided(label, width_css_px) {
-            self.pen.write(&label, (0, line(0.0)), Align::Left, self.theme.ink)?;
+        for (place, words) in pool.heading.iter().enumerate() {
+            let y = pool.top + (f64::from(words.line) + 0.5) * LINE_CSS_PX;
+            let colour = if place == 0 { self.theme.ink } else { self.theme.text };
+            if let Some(text) = elided(words.text, width_css_px - words.left) {
+                self.pen.write(&text, (px(words.left), px(y)), Align::Left, colour)?;
+            }
         }
-        match elided(note, width_css_px) {
-            Some(note) => self.pen.write(&note, (x, y), Align::Left, self.theme.text),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Top and bottom of a row in pixels; absent for a row of no pool.
@@ -242,14 +258,20 @@ mod tests {
     fn sample() -> MapPicture {
         let rows = |label: &str, begin, end| Rows {
             label: label.to_owned(),
-            note: "4.00 GiB in one segment; 1.00 GiB idle in one hole".to_owned(),
+            notes: vec![
+                "4.00 GiB in one segment".to_owned(),
+                "1.00 GiB idle in one hole".to_owned(),
+            ],
             begin,
             end,
         };
         MapPicture {
             width_px: 400,
             categories: vec!["weights".to_owned(), "activations".to_owned()],
-            pools: vec![rows("Large pool, default stream", 0, 2), rows("Small pool", 2, 3)],
+            pools: vec![
+                rows("Large pool, default stream", 0, 2),
+                rows("Small pool, default stream", 2, 3),
+            ],
             cells: Cells {
                 row: vec![0, 0, 2],
                 left: vec![0, 100, 0],
@@ -338,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_stand_in_one_line_where_there_is_room() {
+    fn headings_take_as_many_lines_as_they_need() {
         let lines = |width| {
             let calls = drawn(width, None);
             let text = |call: &Call| match call {
@@ -347,7 +369,8 @@ mod tests {
             };
             calls.iter().filter_map(text).collect::<Vec<_>>()
         };
-        assert_eq!(lines(900.0)[..2], [9, 9]);
-        assert_eq!(lines(400.0)[..2], [9, 27]);
+        assert_eq!(lines(900.0)[..3], [9, 9, 9]);
+        assert_eq!(lines(400.0)[..3], [9, 9, 27]);
+        assert_eq!(lines(200.0)[..3], [9, 27, 45]);
     }
 }

@@ -46,8 +46,8 @@ pub struct Outlines {
 pub struct Rows {
     /// `Large pool, default stream`.
     pub label: String,
-    /// `4.71 GiB in 42 segments; …`.
-    pub note: String,
+    /// Its notes: what it has, and what is idle in it.
+    pub notes: Vec<String>,
     /// First row.
     pub begin: u32,
     /// One past the last row.
@@ -93,6 +93,8 @@ pub struct MapStory {
     pub idle_bytes: u64,
     /// Number of segments.
     pub segments: u64,
+    /// Bytes of a full row of the picture.
+    pub row_bytes: u64,
     /// The pools, most bytes first.
     pub pools: Vec<PoolView>,
     /// What the picture has in it.
@@ -118,7 +120,7 @@ impl MapPicture {
             if let Some(pool) = pools.get(rows.pool) {
                 picture.pools.push(Rows {
                     label: pool.label.clone(),
-                    note: pool.note.clone(),
+                    notes: vec![pool.size_note.clone(), pool.hole_note.clone()],
                     begin: rows.begin,
                     end: rows.end,
                 });
@@ -211,6 +213,7 @@ impl MapStory {
             reserved_bytes: sum(|pool| pool.reserved_bytes),
             idle_bytes: sum(|pool| pool.idle_bytes),
             segments: map.segments.len() as u64,
+            row_bytes: placement.row_bytes as u64,
             keys: keys(map),
             request: pools::request_sentence(device, map),
             pins: Pins::of(snapshot, findings, map),

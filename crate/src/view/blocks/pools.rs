@@ -14,8 +14,10 @@ pub struct PoolView {
     pub owner: Owner,
     /// The same for people: `Large pool, default stream`.
     pub label: String,
-    /// Its numbers in a line: segments, bytes, idle bytes, the largest hole.
-    pub note: String,
+    /// `4.71 GiB in 42 segments`.
+    pub size_note: String,
+    /// `1.77 GiB idle in 61 holes, the largest 89.34 MiB`.
+    pub hole_note: String,
     /// Number of its segments.
     pub segments: u64,
     /// Bytes of its segments.
@@ -53,7 +55,8 @@ pub fn pools(map: &BlockMap) -> Vec<PoolView> {
                 pools.push(PoolView {
                     owner: segment.owner,
                     label: segment.owner.label(),
-                    note: String::new(),
+                    size_note: String::new(),
+                    hole_note: String::new(),
                     segments: 0,
                     reserved_bytes: 0,
                     idle_bytes: 0,
@@ -72,19 +75,19 @@ pub fn pools(map: &BlockMap) -> Vec<PoolView> {
         }
     }
     for pool in &mut pools {
-        pool.note = note(pool);
+        (pool.size_note, pool.hole_note) = notes(pool);
     }
     pools.sort_by(|a, b| b.reserved_bytes.cmp(&a.reserved_bytes).then(a.owner.cmp(&b.owner)));
     pools
 }
 
-fn note(pool: &PoolView) -> String {
+fn notes(pool: &PoolView) -> (String, String) {
     let reserved = Bytes(pool.reserved_bytes);
-    let segments = match pool.segments {
+    let size = match pool.segments {
         1 => format!("{reserved} in one segment"),
         count => format!("{reserved} in {} segments", Count(count)),
     };
-    let idle = match pool.holes {
+    let holes = match pool.holes {
         0 => "no hole".to_owned(),
         1 => format!("{} idle in one hole", Bytes(pool.idle_bytes)),
         count => format!(
@@ -94,7 +97,7 @@ fn note(pool: &PoolView) -> String {
             Bytes(pool.largest_hole_bytes)
         ),
     };
-    format!("{segments}; {idle}")
+    (size, holes)
 }
 
 /// What the request that failed at the map's entry found; `None` where that entry is no failure.
@@ -114,7 +117,7 @@ pub fn request_sentence(device: &Device, map: &BlockMap) -> Option<String> {
         )
     } else if oom.idle_bytes >= oom.request_bytes {
         format!(
-            "{request} were asked for here. {idle} lay idle in the request's pool and stream, but its largest hole had only {largest}: a block must fit into one hole."
+            "{request} were asked for here. {idle} lay idle in the request's pool and stream, but the largest hole there had only {largest}, and a block must fit into one hole."
         )
     } else {
         format!(
