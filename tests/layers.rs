@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate with the modules that it may use, besides itself.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 16] = [
     ("units", &["limits", "error", "warning"]),
     ("limits", &["units", "error", "warning"]),
     ("error", &["units", "limits", "warning"]),
@@ -32,6 +32,7 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("chart", &["view", "units"]),
     ("text", &["view", "findings", "message", "units"]),
     ("wasm", &["*"]),
+    ("cli", &["*"]),
 ];
 
 /// The modules that may name plotters or one of its back ends.

@@ -138,7 +138,7 @@ export function blocksView(painter, on, signal) {
     request.hidden = story.request === null;
     request.textContent = story.request ?? '';
     fill(legend, story.keys.map(({ key, label }) => h('span', { class: `key ${key}` }, swatch(key), label)));
-    fill(notes, story.notes.map((note) => h('p', {}, note)));
+    fill(notes, story.notes.map((note) => h('p', {}, prose(note))));
     tellPins(story.pins);
   }
 
@@ -167,6 +167,8 @@ export function blocksView(painter, on, signal) {
         fill(readout, h('p', { class: 'quiet' }, POINT));
       }
       if (changed.has('map') && state.map) {
+        kept = null;
+        asked = null;
         tell(state.map);
       }
       if (changed.has('block')) {

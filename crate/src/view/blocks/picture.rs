@@ -8,6 +8,7 @@ use super::pools::{self, PoolView};
 use crate::findings::category::Category;
 use crate::findings::{Device, Findings};
 use crate::snapshot::Snapshot;
+use crate::snapshot::segment::PoolId;
 use crate::units::{Bytes, Count};
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +104,8 @@ pub struct MapStory {
     pub request: Option<String>,
     /// What keeps segments mostly empty.
     pub pins: Pins,
-    /// What the picture could not show apart, and what the file contradicts itself in.
+    /// How to read the picture, what it could not show apart, and what the file contradicts itself
+    /// in.
     pub notes: Vec<String>,
 }
 
@@ -248,7 +250,18 @@ fn keys(map: &BlockMap) -> Vec<Key> {
 }
 
 fn notes(map: &BlockMap, pools: &[PoolView], placement: &Placement) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = vec![
+        "A hole serves requests of its own pool and stream only: the small pool those of at most 1 MiB, the large pool all others.".to_owned(),
+    ];
+    if pools.iter().any(|pool| pool.owner.pool != PoolId::DEFAULT) {
+        notes.push("A private pool belongs to a CUDA graph or a `MemPool`.".to_owned());
+    }
+    if map.segments.iter().any(|segment| segment.mapped.len() > 1) {
+        notes.push(
+            "An expandable segment has a line across where what is mapped of it has a gap."
+                .to_owned(),
+        );
+    }
     let together = placement.strips.iter().filter(|strip| strip.segments.len() > 1);
     let (count, bytes) = together.fold((0, 0_u64), |(count, bytes), strip| {
         (count + strip.segments.len() as u64, bytes.saturating_add(strip.bytes))

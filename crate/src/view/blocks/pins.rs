@@ -19,9 +19,9 @@ const MOST: usize = 8;
 /// A segment counts as mostly empty from this share of idle bytes on: less, and its blocks use it
 /// rather than keep it.
 const MOSTLY_EMPTY: f64 = 0.5;
-/// Share of all idle bytes below which what a line keeps is not told by itself: it would change
+/// Share of all reserved bytes below which what a line keeps is not told by itself: it would change
 /// nothing.
-const NOTABLE: f64 = 0.01;
+const NOTABLE: f64 = 0.002;
 
 /// The blocks of one line that keep segments mostly empty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,8 +103,8 @@ impl Pins {
         }
         let mut sums: Vec<(Holder, Sum)> = sums.into_iter().collect();
         sums.sort_by(|a, b| b.1.idle.cmp(&a.1.idle).then_with(|| a.0.cmp(&b.0)));
-        let idle: u64 = map.segments.iter().map(Segment::idle_bytes).fold(0, u64::saturating_add);
-        let told = sums.partition_point(|(_, sum)| sum.idle as f64 >= NOTABLE * idle as f64);
+        let reserved: f64 = map.segments.iter().map(|segment| segment.bytes as f64).sum();
+        let told = sums.partition_point(|(_, sum)| sum.idle as f64 >= NOTABLE * reserved);
         let rest = sums.split_off(told.min(MOST));
         Pins {
             pins: sums

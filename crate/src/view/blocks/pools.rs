@@ -40,7 +40,7 @@ impl Owner {
         if self.pool == PoolId::DEFAULT {
             format!("{size} pool, {stream}")
         } else {
-            format!("{size} pool, {stream}, private ({}, {})", self.pool.0, self.pool.1)
+            format!("{size} pool, {stream}, private pool ({}, {})", self.pool.0, self.pool.1)
         }
     }
 }

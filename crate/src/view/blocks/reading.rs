@@ -185,9 +185,9 @@ fn segment_note(
         1 => "one block".to_owned(),
         count => format!("{} blocks", Count(count)),
     };
-    Some(format!(
-        "{what} at {:#x} with {blocks}, {} of it idle",
-        segment.address,
-        Bytes(segment.idle_bytes())
-    ))
+    let idle = match segment.idle_bytes() {
+        0 => "none of it idle".to_owned(),
+        idle => format!("{} of it idle", Bytes(idle)),
+    };
+    Some(format!("{what} at {:#x} with {blocks}, {idle}", segment.address))
 }
