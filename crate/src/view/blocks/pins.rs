@@ -98,7 +98,8 @@ impl Pins {
             for block in segment.active() {
                 sum.bytes = sum.bytes.saturating_add(block.bytes);
                 let category = block.allocation.map_or(Category::Unknown, |held| held.category);
-                sum.categories[category.place()] += block.bytes;
+                let of_category = &mut sum.categories[category.place()];
+                *of_category = of_category.saturating_add(block.bytes);
             }
         }
         let mut sums: Vec<(Holder, Sum)> = sums.into_iter().collect();

@@ -143,7 +143,7 @@ impl Placement {
             self.put(&mut taken, first, strip);
         }
         if !together.segments.is_empty() {
-            together.width = self.px_from_bytes(together.bytes).max(LEAST_PX).min(MOST_PX * 64);
+            together.width = self.px_from_bytes(together.bytes).clamp(LEAST_PX, MOST_PX * 64);
             self.put(&mut taken, first, together);
         }
         first + taken.len() as u32
