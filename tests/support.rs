@@ -9,6 +9,11 @@ use oomscope::snapshot::segment::BlockState;
 use oomscope::snapshot::stack::StackId;
 use oomscope::snapshot::{self, Snapshot};
 use oomscope::text::{ReportText, WhatIfText};
+use oomscope::view::blocks::BlockMap;
+use oomscope::view::blocks::picture::{MapPicture, MapStory};
+use oomscope::view::blocks::placement::Placement;
+use oomscope::view::blocks::pools;
+use oomscope::view::blocks::reading::MapReading;
 use oomscope::view::entry::EntryView;
 use oomscope::view::report::Report;
 use oomscope::view::timeline::TimelineView;
@@ -92,6 +97,12 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
         let _ = answer.map(|answer| WhatIfText(&answer).to_string());
         for entry in [0, entries / 2, entries.saturating_sub(1)] {
             let _ = EntryView::of(snapshot, &findings, device, entry);
+            let map = BlockMap::of(snapshot, device, entry);
+            let pools = pools::pools(&map);
+            let placement = Placement::of(&map, &pools, 64);
+            let _ = MapPicture::of(&map, &pools, &placement);
+            let _ = MapStory::of(snapshot, &findings, device, &map, &placement);
+            let _ = MapReading::at(snapshot, &findings, &map, &placement, 0, 9);
         }
     }
     (report, text)

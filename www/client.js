@@ -48,8 +48,8 @@ export class Client {
    * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
    *
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx}`, `entry {device,
-   * entry}`, `settingRow {device, place, capacity}`, `overlay {device, place, capacity}`,
-   * `complete {device, text}`, `text`,
+   * entry}`, `blocks {device, entry, widthPx}`, `blockAt {row, xPx}`, `settingRow {device, place,
+   * capacity}`, `overlay {device, place, capacity}`, `complete {device, text}`, `text`,
    * `markdown` and `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {

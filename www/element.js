@@ -13,6 +13,7 @@ import { Opening } from './opening.js';
 import { entriesOf, freshDevice, freshReport, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
+import blocks from './views/blocks.css';
 import { fill, h, setVars } from './views/dom.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
@@ -38,6 +39,8 @@ class OomScope extends HTMLElement {
   /** Ends the listening of the report shown. */
   #shown = null;
   #columns = 0;
+  /** Pixels of a row of the map; 0 until somebody looks. */
+  #mapWidth = 0;
 
   #opening = new Opening({
     progress: (loading) => this.#store.set({ phase: 'loading', error: null, loading }),
@@ -56,6 +59,17 @@ class OomScope extends HTMLElement {
     (error) => this.#lost(error),
   );
 
+  #map = new Latest(
+    (wanted) => this.#open.request('blocks', wanted),
+    (map, wanted) => this.#showMap(map, wanted),
+    (error) => this.#lost(error),
+  );
+  #block = new Latest(
+    (wanted) => this.#open.request('blockAt', wanted),
+    (block) => this.#store.set({ block }),
+    (error) => this.#lost(error),
+  );
+
   #input = h('input', { type: 'file', class: 'unseen', tabindex: '-1', 'aria-hidden': 'true', 'data-test': 'file-input', onchange: () => this.#chosen() });
   #error = h('div', { class: 'error', role: 'alert' });
   #spoken = h('p', { class: 'unseen', role: 'status' });
@@ -71,7 +85,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, tables, narrow].join('\n'));
+    sheet.replaceSync([base, start, verdict, timeline, blocks, tables, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
     this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -185,6 +199,9 @@ class OomScope extends HTMLElement {
   #close() {
     this.#timeline.drop();
     this.#entry.drop();
+    this.#map.drop();
+    this.#block.drop();
+    this.#mapWidth = 0;
     this.#open?.close();
     this.#open = null;
   }
@@ -223,6 +240,31 @@ class OomScope extends HTMLElement {
     }
   }
 
+  /** The map of the pinned entry, or of the last where none is. */
+  #wantMap() {
+    const { device, pinned, report } = this.#store.state;
+    if (this.#mapWidth > 0 && this.#open !== null) {
+      const entry = pinned ?? Math.max(entriesOf(report, device) - 1, 0);
+      this.#map.want({ device, entry, widthPx: this.#mapWidth });
+    }
+  }
+
+  #showMap(map, wanted) {
+    if (wanted.device === this.#store.state.device && map !== null) {
+      this.#block.drop();
+      this.#store.set({ map, block: null });
+    }
+  }
+
+  #wantBlock(place) {
+    if (place === null) {
+      this.#block.drop();
+      this.#store.set({ block: null });
+    } else if (this.#open !== null) {
+      this.#block.want(place);
+    }
+  }
+
   #reportEvents() {
     return {
       window: (window) => {
@@ -240,6 +282,13 @@ class OomScope extends HTMLElement {
           this.#wantTimeline();
         }
       },
+      map: (widthPx) => {
+        if (widthPx !== this.#mapWidth) {
+          this.#mapWidth = widthPx;
+          this.#wantMap();
+        }
+      },
+      block: (place) => this.#wantBlock(place),
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry) => this.#show(entry),
       settingRow: (place, capacity) => this.#open.request('settingRow', { device: this.#store.state.device, place, capacity }),
@@ -297,6 +346,9 @@ class OomScope extends HTMLElement {
     }
     if (changed.has('window') || changed.has('device') || changed.has('report')) {
       this.#wantTimeline();
+    }
+    if (changed.has('pinned') || changed.has('device') || changed.has('report')) {
+      this.#wantMap();
     }
     if (['hovered', 'pinned', 'device', 'report'].some((key) => changed.has(key))) {
       this.#wantEntry();

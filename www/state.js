@@ -16,6 +16,8 @@
  * @property {number | null} pinned the selected entry
  * @property {number | null} hovered the entry under the pointer
  * @property {object | null} entry the entry read out: the hovered one, else the pinned one
+ * @property {object | null} map the segments and blocks after the pinned entry, or the latest there are
+ * @property {object | null} block what the pointer reads off the map
  * @property {string | null} emphasis the one category to keep its colour
  * @property {boolean} overlaid whether what another setting reserves is drawn too
  *
@@ -59,6 +61,8 @@ export function freshDevice(device, report) {
     pinned: judged ? report.diagnosis.entry : null,
     hovered: null,
     entry: null,
+    map: null,
+    block: null,
     emphasis: null,
     overlaid: false,
   };

@@ -24,6 +24,10 @@ function answer({ id, kind, ...request }) {
       return session.timeline(request.device, request.begin, request.end, request.widthPx);
     case 'entry':
       return session.entry(request.device, request.entry);
+    case 'blocks':
+      return session.blocks(request.device, request.entry, request.widthPx);
+    case 'blockAt':
+      return session.blockAt(request.row, request.xPx);
     case 'settingRow':
       return session.settingRow(request.device, request.place, request.capacity ?? undefined);
     case 'complete':

@@ -1,4 +1,5 @@
-/** The report in its order: verdict, what to do, timeline, what if, lines, the error's text, checklist, file. */
+/** The report in its order: verdict, what to do, timeline, memory map, what if, lines, the error's text, checklist, file. */
+import { blocksView } from './blocks.js';
 import { checklistView } from './checklist.js';
 import { completionView } from './completion.js';
 import { deviceSwitch } from './devices.js';
@@ -14,7 +15,7 @@ import { whatIfView } from './whatif.js';
  * Built once for each report.
  *
  * @param {import('#wasm').Painter} painter
- * @param {object} on the timeline's, and `copyText`, `show(entry)`, `device(number)`
+ * @param {object} on the timeline's, the map's, and `copyText`, `show(entry)`, `device(number)`
  * @param {AbortSignal} signal
  */
 export function reportView(report, painter, on, signal) {
@@ -22,6 +23,7 @@ export function reportView(report, painter, on, signal) {
   const verdict = verdictView(report, on);
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
   const timeline = timelineView(painter, on, signal, choice?.root ?? null);
+  const blocks = blocksView(painter, on, signal);
   const whatIf = whatIfView(on);
   const completion = completionView({ complete: on.complete, limit: whatIf.limit });
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));
@@ -32,6 +34,7 @@ export function reportView(report, painter, on, signal) {
     verdict.root,
     fixesView(diagnosis),
     timeline.root,
+    blocks.root,
     whatIf.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
     completion.root,
@@ -44,6 +47,7 @@ export function reportView(report, painter, on, signal) {
     update(state, changed) {
       choice?.update(state);
       timeline.update(state, changed);
+      blocks.update(state, changed);
       whatIf.update(state, changed);
     },
     focus() {

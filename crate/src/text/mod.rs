@@ -38,6 +38,12 @@ impl Display for ReportText<'_> {
                 writeln!(f, "  … and {hidden} more (--json lists them)")?;
             }
         }
+        if !diagnosis.pins.is_empty() {
+            writeln!(f, "\nWhat keeps memory idle")?;
+            for sentence in &diagnosis.pins {
+                writeln!(f, "  {sentence}")?;
+            }
+        }
         fixes(f, diagnosis.fixes_title, diagnosis.fixes.iter().filter(|fix| fix.helps))?;
         fixes(f, "What would not help", diagnosis.fixes.iter().filter(|fix| !fix.helps))?;
         if let Some(record) = &report.record {

@@ -80,4 +80,11 @@ impl Allocation {
     pub fn is_live_after(&self, entry: u32) -> bool {
         self.first_entry() <= entry && entry < self.free_requested
     }
+
+    /// Whether its block was in use after `entry`: held by the program, or released by it and
+    /// awaited by another stream.
+    #[must_use]
+    pub fn is_active_after(&self, entry: u32) -> bool {
+        self.first_entry() <= entry && entry < self.free_completed
+    }
 }

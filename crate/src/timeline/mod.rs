@@ -9,11 +9,12 @@
 
 pub mod allocation;
 mod layout;
+mod mapped;
 mod replay;
 mod start;
 pub mod usage;
 
-pub use start::{MappedRange, mapped_before};
+pub use mapped::{MappedRange, mapped_after, mapped_before};
 
 use crate::snapshot::Snapshot;
 use crate::warning::Warnings;
@@ -98,6 +99,14 @@ impl Timeline {
     #[must_use]
     pub fn usage_after(&self, entry: u32) -> Usage {
         self.usage.get(entry as usize).unwrap_or(self.end)
+    }
+
+    /// The allocations whose blocks were in use after `entry`, those pending free among them.
+    pub fn active_after(&self, entry: u32) -> impl Iterator<Item = (AllocationId, &Allocation)> {
+        (0..)
+            .map(AllocationId)
+            .zip(&self.allocations)
+            .filter(move |(_, allocation)| allocation.is_active_after(entry))
     }
 
     /// The allocations whose memory the program held after `entry`.

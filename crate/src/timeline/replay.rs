@@ -2,11 +2,12 @@
 
 use super::allocation::Allocation;
 use super::layout::{Holder, Layout, Placed, SMALL};
-use super::start::{State, kind_of};
+use super::mapped::{PrivateSegment, kind_in};
+use super::start::State;
 use super::usage::{Usage, UsageColumns};
 use super::{Oom, Timeline};
 use crate::snapshot::Snapshot;
-use crate::snapshot::segment::{BlockState, PoolId, Segment};
+use crate::snapshot::segment::{BlockState, PoolId};
 use crate::snapshot::settings::Settings;
 use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::{Action, Entry};
@@ -48,7 +49,7 @@ pub(super) fn run(
         snapshot,
         device,
         settings: snapshot.settings.clone().unwrap_or_default(),
-        pools: pools_of(snapshot, device),
+        pools: PrivateSegment::all(snapshot, device),
         layout: start.layout,
         live: FxHashMap::default(),
         usage: start.usage,
@@ -107,12 +108,7 @@ impl Replay<'_> {
             Action::FreeRequested => return self.free_requested(index, entry, warnings),
             Action::FreeCompleted => return self.free_completed(index, entry, warnings),
             Action::SegmentAlloc | Action::SegmentMap => {
-                let mut kind = kind_of(self.snapshot, entry);
-                if let Some(segment) =
-                    self.pools.iter().find(|segment| segment.covers(index, entry))
-                {
-                    kind.pool = segment.pool;
-                }
+                let kind = kind_in(self.snapshot, &self.pools, index, entry);
                 if !self.layout.add_range(entry.address, entry.size, kind) {
                     warnings.add(WarningKind::SegmentContradiction, || self.place(index));
                 }
@@ -260,55 +256,6 @@ impl Replay<'_> {
             }
         }
     }
-}
-
-/// A segment of a private pool. Entries before PyTorch 2.12 name no pool, so a segment's pool is
-/// known only from the file's end.
-#[derive(Clone, Debug)]
-struct PrivateSegment {
-    addresses: std::ops::Range<u64>,
-    pool: PoolId,
-    /// The last `segment_alloc` of this address: the driver gives addresses again. `None` for an
-    /// expandable range, whose address stays its pool's.
-    since: Option<u32>,
-}
-
-impl PrivateSegment {
-    fn covers(&self, index: u32, entry: &Entry) -> bool {
-        self.addresses.contains(&entry.address) && self.since.is_none_or(|since| since == index)
-    }
-}
-
-fn pools_of(snapshot: &Snapshot, device: u32) -> Vec<PrivateSegment> {
-    let is_private =
-        |segment: &&Segment| segment.device == device && segment.pool != PoolId::DEFAULT;
-    let mut pools: Vec<PrivateSegment> = snapshot
-        .segments
-        .iter()
-        .filter(is_private)
-        .map(|segment| PrivateSegment {
-            addresses: segment.address..segment.address.saturating_add(segment.total_size),
-            pool: segment.pool,
-            since: if segment.is_expandable { None } else { Some(NONE) },
-        })
-        .collect();
-    if pools.is_empty() {
-        return pools;
-    }
-    for (index, place) in (0..).zip(snapshot.trace(device)) {
-        let Some(entry) =
-            snapshot.entries.get(place).filter(|entry| entry.action == Action::SegmentAlloc)
-        else {
-            continue;
-        };
-        if let Some(segment) = pools
-            .iter_mut()
-            .find(|segment| segment.since.is_some() && segment.addresses.start == entry.address)
-        {
-            segment.since = Some(index);
-        }
-    }
-    pools
 }
 
 impl Allocation {

@@ -5,14 +5,15 @@
 //! never mentions.
 
 use super::allocation::Allocation;
-use super::layout::{Kind, Layout, SMALL, SMALL_SEGMENT};
+use super::layout::{Layout, SMALL};
+use super::mapped::{Range, ranges_before};
 use super::usage::Usage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::{BlockState, PoolId};
 use crate::snapshot::settings::Settings;
 use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::{Action, Entry};
-use crate::warning::{WarningKind, Warnings};
+use crate::warning::Warnings;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -181,123 +182,4 @@ fn sorted(seen: &FxHashMap<u64, Seen>) -> Vec<(u64, Seen)> {
 fn stream_place(snapshot: &Snapshot, stream: u64) -> u16 {
     let place = snapshot.streams.iter().position(|known| *known == stream);
     place.and_then(|place| u16::try_from(place).ok()).unwrap_or(0)
-}
-
-/// The ranges that `device` held before the first entry of its trace, by address. Ranges that one
-/// expandable segment mapped at different times stand apart.
-#[must_use]
-pub fn mapped_before(snapshot: &Snapshot, device: u32) -> Vec<MappedRange> {
-    let entries = snapshot.trace(device).rev().filter_map(|index| snapshot.entries.get(index));
-    let ranges = ranges_before(snapshot, device, entries, &mut Warnings::default());
-    let range = |(address, range): (u64, Range)| MappedRange {
-        address,
-        size: range.size,
-        stream: range.kind.stream,
-        is_small: range.kind.is_small,
-        pool: range.kind.pool,
-        is_expandable: range.kind.is_expandable,
-    };
-    ranges.into_iter().map(range).collect()
-}
-
-/// A range of device memory that was mapped at one moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MappedRange {
-    /// First byte.
-    pub address: u64,
-    /// Bytes.
-    pub size: u64,
-    /// Raw stream handle of the owner.
-    pub stream: u64,
-    /// Whether it belongs to the small pool.
-    pub is_small: bool,
-    /// Its pool.
-    pub pool: PoolId,
-    /// Whether it is of an expandable segment.
-    pub is_expandable: bool,
-}
-
-/// A mapped range.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    size: u64,
-    kind: Kind,
-}
-
-/// The mapped ranges before the trace, by address.
-fn ranges_before(
-    snapshot: &Snapshot,
-    device: u32,
-    backwards: impl Iterator<Item = Entry>,
-    warnings: &mut Warnings,
-) -> BTreeMap<u64, Range> {
-    let mut ranges = BTreeMap::new();
-    for segment in snapshot.segments.iter().filter(|segment| segment.device == device) {
-        let kind = Kind {
-            stream: segment.stream,
-            is_small: segment.is_small,
-            pool: segment.pool,
-            is_expandable: segment.is_expandable,
-        };
-        ranges.insert(segment.address, Range { size: segment.total_size, kind });
-    }
-    for entry in backwards {
-        let place = || format!("device {device}: {} of {:#x}", entry.action.name(), entry.address);
-        match entry.action {
-            Action::SegmentFree | Action::SegmentUnmap => {
-                ranges.insert(
-                    entry.address,
-                    Range { size: entry.size, kind: kind_of(snapshot, &entry) },
-                );
-            }
-            Action::SegmentAlloc | Action::SegmentMap
-                if !cut(&mut ranges, entry.address, entry.size) =>
-            {
-                warnings.add(WarningKind::SegmentContradiction, place);
-            }
-            _ => {}
-        }
-    }
-    ranges
-}
-
-/// The kind of a range of which only the entry is known.
-pub(super) fn kind_of(snapshot: &Snapshot, entry: &Entry) -> Kind {
-    let pool = entry
-        .pool
-        .and_then(|pool| snapshot.pools.get(usize::from(pool)))
-        .copied()
-        .unwrap_or_default();
-    let is_expandable = matches!(entry.action, Action::SegmentMap | Action::SegmentUnmap);
-    // Segments of the small pool, and its pages, are 2 MiB; those of the large pool never are.
-    let is_small = if is_expandable {
-        !entry.size.is_multiple_of(10 * SMALL_SEGMENT)
-    } else {
-        entry.size == SMALL_SEGMENT
-    };
-    Kind { stream: snapshot.stream(entry), is_small, pool, is_expandable }
-}
-
-/// Cuts [`address`, `address + size`) out of the ranges; false when nothing of it was there.
-fn cut(ranges: &mut BTreeMap<u64, Range>, address: u64, size: u64) -> bool {
-    let end = address.saturating_add(size);
-    let mut found = false;
-    while let Some((begin, range)) =
-        ranges.range(..end).next_back().map(|(begin, range)| (*begin, *range))
-    {
-        let range_end = begin.saturating_add(range.size);
-        if range_end <= address {
-            break;
-        }
-        found = true;
-        ranges.remove(&begin);
-        if range_end > end {
-            ranges.insert(end, Range { size: range_end.saturating_sub(end), ..range });
-        }
-        if begin < address {
-            ranges.insert(begin, Range { size: address.saturating_sub(begin), ..range });
-            break;
-        }
-    }
-    found
 }

@@ -1,5 +1,7 @@
 //! The verdict as the page and `--json` show it.
 
+use super::blocks::BlockMap;
+use super::blocks::pins::Pins;
 use super::frames::{FrameView, holder_view, stack_view};
 use crate::findings::Findings;
 use crate::findings::category::Category;
@@ -12,6 +14,9 @@ use serde::Serialize;
 
 /// The lines shown; what the others hold is in the composition.
 const LINES: usize = 40;
+
+/// The sentences on what keeps memory idle; the page's map has more.
+const PINS: usize = 3;
 
 /// The verdict.
 #[derive(Clone, Debug, Serialize)]
@@ -44,6 +49,9 @@ pub struct DiagnosisReport {
     pub bar: Vec<BarPart>,
     /// The lines that hold most.
     pub lines: Vec<LineReport>,
+    /// The blocks that keep segments mostly empty, a sentence each, most idle bytes first; empty
+    /// unless fragmentation is the cause.
+    pub pins: Vec<String>,
     /// What the fixes are for, as a heading.
     pub fixes_title: &'static str,
     /// What to do, the largest saving first, then what would not help.
@@ -230,6 +238,14 @@ pub(super) fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> Diag
         margin_bytes: diagnosis.margin_bytes,
         bar,
         lines: lines.collect(),
+        pins: match device {
+            Some(device) if diagnosis.cause() == Cause::Fragmentation => {
+                let map = BlockMap::of(snapshot, device, diagnosis.entry);
+                let pins = Pins::of(snapshot, findings, &map).pins;
+                pins.into_iter().take(PINS).map(|pin| pin.sentence).collect()
+            }
+            _ => Vec::new(),
+        },
         fixes_title: match diagnosis.cause() {
             Cause::None => "What would lower the peak",
             _ => "What to do",

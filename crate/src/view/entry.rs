@@ -86,7 +86,7 @@ impl EntryView {
     }
 }
 
-fn lifetime(allocation: &Allocation) -> String {
+pub(super) fn lifetime(allocation: &Allocation) -> String {
     let entry = |entry: u32| Count(u64::from(entry));
     match (allocation.begin(), allocation.free_requested()) {
         (Some(begin), Some(free)) => {

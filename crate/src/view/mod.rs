@@ -1,6 +1,7 @@
 //! What one picture, table or report shows, cut down to its pixels or rows. In go a snapshot and
 //! its findings, out come plain values with every text and number ready to be shown.
 
+pub mod blocks;
 pub mod cards;
 pub mod completion;
 pub mod diagnosis;

@@ -1,6 +1,6 @@
 //! What the page holds: draws one view at a time into a canvas, and answers what the pointer is on.
 
-use js_sys::{Float64Array, Reflect};
+use js_sys::{Float64Array, Reflect, Uint32Array};
 use plotters::prelude::IntoDrawingArea;
 use plotters_canvas::CanvasBackend;
 use serde::{Deserialize, Serialize};
@@ -12,20 +12,23 @@ use super::convert::plain;
 use crate::chart::layout::{PlotArea, PlotRect};
 use crate::chart::theme::Theme;
 use crate::chart::window::Window;
-use crate::chart::{Picture, hit, overview, table, timeline};
+use crate::chart::{Picture, blocks, hit, overview, table, timeline};
 use crate::units::{Bytes, Count};
+use crate::view::blocks::picture::{Cells, MapPicture, Outlines};
 use crate::view::report::RECORD_CODE;
 use crate::view::timeline::TimelineView;
 
-/// Draws timelines into canvases of the page.
+/// Draws timelines and maps into canvases of the page.
 ///
-/// A view is what the session's `timeline` returned, `{view, bandBytes, reservedBytes}`. Views are
-/// kept as long as the same object is drawn again, so that a frame of a drag costs no conversion.
+/// A view is what the session's `timeline` or `blocks` returned. Views are kept as long as the same
+/// object is drawn again, so that a frame of a drag costs no conversion.
 #[wasm_bindgen]
 #[derive(Debug, Default)]
 pub struct Painter {
     /// The latest views, with the objects that they came from; the newest last.
     views: Vec<(JsValue, TimelineView)>,
+    /// The latest map, with the object that it came from.
+    map: Option<(JsValue, MapPicture)>,
 }
 
 /// A timeline and an overview are drawn by turns.
@@ -136,6 +139,66 @@ impl Painter {
     #[wasm_bindgen(js_name = tableRows)]
     pub fn table_rows(&mut self, view: JsValue, most: u32) -> Result<JsValue, JsError> {
         to_js(&table::rows(self.view(&view)?, most))
+    }
+
+    /// The height that a map takes in a width, both in CSS pixels.
+    ///
+    /// # Errors
+    /// A JavaScript `Error` when the map is not of the session's form.
+    #[wasm_bindgen(js_name = mapHeight)]
+    pub fn map_height(&mut self, map: JsValue, width: f64) -> Result<f64, JsError> {
+        Ok(blocks::height(self.map(&map)?, width))
+    }
+
+    /// Draws a map; `options` are `{width, height, ratio, dark, emphasis?}` as for a timeline.
+    ///
+    /// # Errors
+    /// As [`draw_timeline`](Painter::draw_timeline).
+    #[wasm_bindgen(js_name = drawMap)]
+    pub fn draw_map(
+        &mut self,
+        canvas: HtmlCanvasElement,
+        map: JsValue,
+        options: JsValue,
+    ) -> Result<(), JsError> {
+        let options: Options = serde_wasm_bindgen::from_value(options)?;
+        let view = self.map(&map)?;
+        let (picture, backend) = cleared(canvas, &options)?;
+        let (area, theme) = (backend.into_drawing_area(), Theme::of(options.dark));
+        blocks::draw(&area, picture, view, &theme, options.emphasis.as_deref())?;
+        Ok(())
+    }
+
+    /// The row of a map at `y` CSS pixels from the top of its canvas; undefined between rows.
+    ///
+    /// # Errors
+    /// As [`map_height`](Painter::map_height).
+    #[wasm_bindgen(js_name = mapRowAt)]
+    pub fn map_row_at(&mut self, map: JsValue, width: f64, y: f64) -> Result<Option<u32>, JsError> {
+        Ok(blocks::row_at(self.map(&map)?, width, y))
+    }
+
+    /// Where a row of a map lies, `{top, bottom}` in CSS pixels; null for none of its rows.
+    ///
+    /// # Errors
+    /// As [`map_height`](Painter::map_height).
+    #[wasm_bindgen(js_name = mapRowPlace)]
+    pub fn map_row_place(
+        &mut self,
+        map: JsValue,
+        width: f64,
+        row: u32,
+    ) -> Result<JsValue, JsError> {
+        to_js(&blocks::row_place(self.map(&map)?, width, row))
+    }
+
+    fn map(&mut self, result: &JsValue) -> Result<&MapPicture, JsError> {
+        let known = self.map.take().filter(|(from, _)| js_sys::Object::is(from, result));
+        let map = match known {
+            Some(map) => map,
+            None => (result.clone(), map_from(result)?),
+        };
+        Ok(&self.map.insert(map).1)
     }
 
     fn view(&mut self, result: &JsValue) -> Result<&TimelineView, JsError> {
@@ -256,6 +319,32 @@ fn view_from(result: &JsValue) -> Result<TimelineView, JsError> {
         reserved_bytes: column("reservedBytes")?,
         overlay_bytes: column("overlayBytes")?,
         ..view
+    })
+}
+
+fn map_from(result: &JsValue) -> Result<MapPicture, JsError> {
+    let part =
+        |name: &str| Reflect::get(result, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
+    let column = |name: &str| match part(name).dyn_into::<Uint32Array>() {
+        Ok(numbers) => Ok(numbers.to_vec()),
+        Err(_) => Err(JsError::new(&format!("A map without {name} cannot be drawn."))),
+    };
+    let picture: MapPicture = serde_wasm_bindgen::from_value(part("picture"))?;
+    Ok(MapPicture {
+        cells: Cells {
+            row: column("cellRow")?,
+            left: column("cellLeft")?,
+            right: column("cellRight")?,
+            look: column("cellLook")?,
+            height: column("cellHeight")?,
+        },
+        outlines: Outlines {
+            row: column("outlineRow")?,
+            left: column("outlineLeft")?,
+            right: column("outlineRight")?,
+            ends: column("outlineEnds")?,
+        },
+        ..picture
     })
 }
 

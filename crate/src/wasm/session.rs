@@ -8,6 +8,11 @@ use crate::message;
 use crate::snapshot::{self, Snapshot};
 use crate::text::ReportText;
 use crate::text::markdown::ReportMarkdown;
+use crate::view::blocks::BlockMap;
+use crate::view::blocks::picture::{MapPicture, MapStory};
+use crate::view::blocks::placement::Placement;
+use crate::view::blocks::pools;
+use crate::view::blocks::reading::MapReading;
 use crate::view::cards::{CARDS, CONTEXT_MIB};
 use crate::view::completion::complete;
 use crate::view::entry::EntryView;
@@ -25,6 +30,8 @@ pub struct Session {
     rows: Vec<SettingRow>,
     /// A device, and what a replay reserved after each of its entries.
     overlay: Option<(u32, Vec<u64>)>,
+    /// The latest map, for the pointer to read.
+    map: Option<(BlockMap, Placement)>,
 }
 
 #[wasm_bindgen]
@@ -96,6 +103,52 @@ impl Session {
             .device(device)
             .and_then(|found| EntryView::of(snapshot, findings, found, entry));
         view.map_or(Ok(JsValue::NULL), |view| plain(&view))
+    }
+
+    /// The segments and blocks of a device after `entry`, in rows of `widthPx` pixels: `{story,
+    /// picture}` and a column of each of its cells and outlines; `null` before a file is open. The
+    /// state of the file's end stands for a device without a trace.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
+    pub fn blocks(&mut self, device: u32, entry: u32, width_px: u32) -> Result<JsValue, JsValue> {
+        let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
+        let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
+        let map = BlockMap::of(snapshot, found, entry);
+        let pools = pools::pools(&map);
+        let placement = Placement::of(&map, &pools, width_px);
+        let picture = MapPicture::of(&map, &pools, &placement);
+        let story = MapStory::of(snapshot, findings, found, &map, &placement);
+        let column = |numbers: &[u32]| js_sys::Uint32Array::from(numbers).into();
+        let value = object(&[
+            ("story", plain(&story)?),
+            ("picture", plain(&picture)?),
+            ("cellRow", column(&picture.cells.row)),
+            ("cellLeft", column(&picture.cells.left)),
+            ("cellRight", column(&picture.cells.right)),
+            ("cellLook", column(&picture.cells.look)),
+            ("cellHeight", column(&picture.cells.height)),
+            ("outlineRow", column(&picture.outlines.row)),
+            ("outlineLeft", column(&picture.outlines.left)),
+            ("outlineRight", column(&picture.outlines.right)),
+            ("outlineEnds", column(&picture.outlines.ends)),
+        ]);
+        self.map = Some((map, placement));
+        Ok(value)
+    }
+
+    /// What lies at a pixel of a row of the map that was asked for last; `null` beside all segments.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
+    #[wasm_bindgen(js_name = blockAt)]
+    pub fn block_at(&self, row: u32, x_px: u32) -> Result<JsValue, JsValue> {
+        let (Some((snapshot, findings, _)), Some((map, placement))) = (&self.opened, &self.map)
+        else {
+            return Ok(JsValue::NULL);
+        };
+        let reading = MapReading::at(snapshot, findings, map, placement, row, x_px);
+        reading.map_or(Ok(JsValue::NULL), |reading| plain(&reading))
     }
 
     /// Row `place` of the settings compared, for a device that can give `capacity` bytes in all (or,
