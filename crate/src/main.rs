@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// Says why the GPU ran out of memory, from a PyTorch CUDA memory snapshot or an error text.
 #[derive(Parser)]
 #[command(version = version(), args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ fn version() -> String {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     let about = |file: &Path| {
         let file = file.to_owned();
         move |message| (file, message)

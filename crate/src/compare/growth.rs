@@ -105,7 +105,7 @@ impl Growth {
     }
 }
 
-/// Steps that begin after the end of `first`; `None` without a clock, without steps, or where the
+/// Steps that first allocate after the end of `first`; `None` without a clock, without steps, or where the
 /// trace of `last` does not reach back to it.
 fn steps_between(first: &Run, last: &Run) -> Option<u32> {
     let [_, first_end] = first.fingerprint.clock_us?;

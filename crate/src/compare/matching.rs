@@ -5,7 +5,7 @@
 //! a site of one run is then looked up among those of the other, frame by frame.
 
 use super::run::Run;
-use super::site::{Frame, Sites};
+use super::site::{BACKWARD, Frame, Sites};
 use crate::findings::history::StacksTold;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,38 +28,46 @@ pub(super) struct Matching {
     pub(super) count: u32,
 }
 
+/// A frame as both runs know it: file and function, and the line of the first run.
+type Key<'a> = (&'a str, &'a str, u32);
+
 /// Pairs the sites of two runs.
-pub(super) fn matching(a: &Run, b: &Run) -> Matching {
+///
+/// A frame of a function that the other run never passes through is left out: a script or a helper
+/// that was renamed, put in or taken out. A site of nothing else has no partner.
+pub(super) fn matching<'a>(a: &'a Run, b: &'a Run) -> Matching {
     let files = paired_files(&files(&a.sites), &files(&b.sites));
-    let lines = paired_lines(&functions(&a.sites, None), &functions(&b.sites, Some(&files)));
-    let folds = a.stacks == StacksTold::Python || b.stacks == StacksTold::Python;
-    let mut numbers: FxHashMap<Vec<(String, String, u32)>, u32> = FxHashMap::default();
-    let mut number = |key| {
+    let (in_a, in_b) = (functions(&a.sites, None), functions(&b.sites, Some(&files)));
+    let lines = paired_lines(&in_a, &in_b);
+    // Recordings with Python frames only do not tell the nodes of the backward pass apart.
+    let folds = [a, b].iter().any(|run| run.stacks == StacksTold::Python);
+    let name = |frame: &'a Frame| -> &'a str {
+        if folds && frame.is_backward() { BACKWARD } else { &frame.name }
+    };
+    let key_of_a = |frame: &'a Frame| -> Key<'a> { (&frame.file, name(frame), frame.line) };
+    let key_of_b = |frame: &'a Frame| -> Key<'a> {
+        let file = files.get(frame.file.as_str()).copied().unwrap_or(&frame.file);
+        let line = lines.get(&(file, frame.name.as_str(), frame.line)).copied();
+        // A line without a partner must not meet the one that has its number in the other run.
+        let alone = if file.is_empty() { 0 } else { frame.line | ONLY_IN_B };
+        (file, name(frame), line.unwrap_or(alone))
+    };
+    let is_common = |(file, name, _): &Key<'a>| {
+        file.is_empty() || in_a.contains_key(&(*file, *name)) && in_b.contains_key(&(*file, *name))
+    };
+    let mut numbers: FxHashMap<(Option<bool>, Vec<Key<'a>>), u32> = FxHashMap::default();
+    let mut number = |keys: Vec<Key<'a>>, is_b: bool| {
+        let common: Vec<Key<'a>> = keys.iter().copied().filter(is_common).collect();
+        let key = if common.is_empty() { (Some(is_b), keys) } else { (None, common) };
         let next = numbers.len() as u32;
         *numbers.entry(key).or_insert(next)
     };
-    let fold = |frame: &Frame| {
-        if folds && frame.is_backward() { Frame::any_backward() } else { frame.clone() }
-    };
-    let of = |sites: &Sites,
-              number: &mut dyn FnMut(Vec<(String, String, u32)>) -> u32,
-              key: &dyn Fn(Frame) -> (String, String, u32)| {
-        (0..sites.len() as u32)
-            .map(|site| {
-                let frames = sites.frames_of(site);
-                number(frames.into_iter().map(|frame| key(fold(frame))).collect())
-            })
-            .collect::<Vec<u32>>()
-    };
-    let of_a = of(&a.sites, &mut number, &|frame| (frame.file, frame.name, frame.line));
-    let of_b = of(&b.sites, &mut number, &|frame| {
-        let file =
-            files.get(frame.file.as_str()).map_or(frame.file.clone(), |file| (*file).to_owned());
-        let line = lines.get(&(file.as_str(), frame.name.as_str(), frame.line)).copied();
-        // A line without a partner must not meet the one that has its number in the other run.
-        let line = line.unwrap_or(frame.line | ONLY_IN_B);
-        (file, frame.name, line)
-    });
+    let of_a = all_frames(&a.sites);
+    let of_a =
+        of_a.map(|frames| number(frames.into_iter().map(key_of_a).collect(), false)).collect();
+    let of_b = all_frames(&b.sites);
+    let of_b =
+        of_b.map(|frames| number(frames.into_iter().map(key_of_b).collect(), true)).collect();
     Matching { a: of_a, b: of_b, count: numbers.len() as u32 }
 }
 

@@ -213,18 +213,15 @@ pub(super) fn larger_input(a: &Run, b: &Run, difference: &Difference) -> Option<
     if (1.0 / LARGER..LARGER).contains(&ratio) {
         return None;
     }
-    let (times, which) = if ratio > 1.0 { (ratio, "large") } else { (1.0 / ratio, "small") };
+    let (times, which, means) = if ratio > 1.0 {
+        (ratio, "large", "more samples or longer sequences")
+    } else {
+        (1.0 / ratio, "small", "fewer samples or shorter sequences")
+    };
     let times = if (times - times.round()).abs() < 0.05 {
         format!("{times:.0}")
     } else {
         format!("{times:.1}")
     };
-    Some(format!("{what} {times} times as {which} (larger batches or longer sequences)").replace(
-        "(larger batches or longer sequences)",
-        if which == "large" {
-            "(more samples or longer sequences)"
-        } else {
-            "(fewer samples or shorter sequences)"
-        },
-    ))
+    Some(format!("{what} {times} times as {which} ({means})"))
 }

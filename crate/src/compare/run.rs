@@ -7,9 +7,12 @@ use super::site::{SiteMaker, Sites};
 use crate::findings::category::Category;
 use crate::findings::diagnosis::Cause;
 use crate::findings::history::{History, StacksTold};
-use crate::findings::marks::Phase;
+use crate::findings::marks::{Phase, Signs};
+use crate::findings::steps::Step;
 use crate::findings::{Device, Findings};
 use crate::snapshot::Snapshot;
+use crate::snapshot::stack::StackId;
+use crate::snapshot::trace::Action;
 use crate::timeline::usage::UsageColumns;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -63,7 +66,7 @@ pub struct PhasePeak {
 /// One step.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StepPeak {
-    /// When it began, in µs since the Unix epoch; `None` where the file has no clock.
+    /// When it first allocated, in µs since the Unix epoch; `None` where the file has no clock.
     pub begin_us: Option<i64>,
     /// Most allocated in it, in bytes.
     pub peak_bytes: u64,
@@ -126,6 +129,8 @@ pub struct Run {
     pub cause: Cause,
     /// The verdict in a sentence.
     pub headline: String,
+    /// Whether activation checkpointing was seen at work.
+    pub recomputes: bool,
     /// The call sites.
     pub sites: Sites,
     /// The allocations alive at the end, by address; empty for a run that was read from a summary.
@@ -208,6 +213,7 @@ impl Run {
             }),
             cause: diagnosis.cause(),
             headline: diagnosis.headline.clone(),
+            recomputes: recomputes(snapshot, findings),
             sites: sites.finish(),
             live,
             fits: capacities
@@ -223,6 +229,11 @@ impl Run {
     pub fn has_stacks(&self) -> bool {
         self.stacks != StacksTold::None
     }
+}
+
+fn recomputes(snapshot: &Snapshot, findings: &Findings) -> bool {
+    let stacks = u32::try_from(snapshot.stacks.len()).unwrap_or(u32::MAX);
+    (0..stacks).any(|stack| findings.marks.get(StackId(stack)).signs.has(Signs::RECOMPUTED))
 }
 
 fn place(device: &Device, entry: u32) -> Place {
@@ -288,10 +299,12 @@ fn phase_peaks(device: &Device) -> Vec<PhasePeak> {
 
 fn steps(snapshot: &Snapshot, device: &Device) -> Vec<StepPeak> {
     let trace = snapshot.trace(device.timeline.device);
-    let begin_us = |entry: u32| snapshot.entries.time_us(trace.start.checked_add(entry as usize)?);
-    let of = |step: &crate::findings::steps::Step| StepPeak {
-        begin_us: begin_us(step.begin),
-        peak_bytes: step.peak,
+    // What the step before let go of may still complete after the step's first entry.
+    let begin_us = |step: &Step| {
+        let entries = (step.begin..step.end).map(|entry| trace.start + entry as usize);
+        let mut entries = entries.filter_map(|place| snapshot.entries.get(place));
+        entries.find(|entry| entry.action == Action::Alloc)?.time_us
     };
+    let of = |step: &Step| StepPeak { begin_us: begin_us(step), peak_bytes: step.peak };
     device.steps.iter().map(of).collect()
 }

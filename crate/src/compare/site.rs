@@ -20,7 +20,7 @@ pub struct Frame {
 }
 
 /// What stands for the stacks of the backward pass, with the node's name behind it.
-const BACKWARD: &str = "backward pass";
+pub(super) const BACKWARD: &str = "backward pass";
 
 impl Frame {
     fn without_place(name: impl Into<String>) -> Self {
@@ -30,12 +30,6 @@ impl Frame {
     /// Whether it stands for a node of the autograd graph.
     pub(super) fn is_backward(&self) -> bool {
         self.file.is_empty() && self.name.starts_with(BACKWARD)
-    }
-
-    /// The frame that stands for all nodes of the autograd graph: recordings with Python frames
-    /// only do not tell them apart.
-    pub(super) fn any_backward() -> Self {
-        Frame::without_place(BACKWARD)
     }
 
     /// The frame as `train.py:88 forward`.
@@ -153,7 +147,7 @@ impl<'a> SiteMaker<'a> {
             }
             // Of a recording with Python frames only, the thread of the backward pass.
             Holder::Older | Holder::NoStack if stack == StackId::EMPTY => {
-                vec![Frame::any_backward()]
+                vec![Frame::without_place(BACKWARD)]
             }
             Holder::Older | Holder::NoStack => {
                 vec![Frame::without_place("recorded without a stack")]

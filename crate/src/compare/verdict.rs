@@ -15,6 +15,8 @@ use crate::units::{Bytes, Signed};
 const EQUAL: f64 = 0.005;
 /// A category is named from this share of the largest change on.
 const NAMED: f64 = 0.04;
+/// What is left is named from this share of the whole on.
+const REST: f64 = 0.01;
 /// Categories named.
 const CATEGORIES: usize = 4;
 /// Within this share of the peak another step is the same: the loop is steady.
@@ -120,17 +122,17 @@ fn two(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) -> St
         })
     }));
     if is_equal(before, after) {
-        return format!(
-            "{} and {} peak alike, at {} and {} allocated ({}).",
-            a.name,
-            b.name,
-            Bytes(before),
-            Bytes(after),
-            Signed(difference.allocated_bytes)
-        );
+        return alike(difference);
     }
     let how = if after < before { "lower" } else { "higher" };
     let why = parts(difference);
+    let (one, other) = if b.recomputes { (b, a) } else { (a, b) };
+    if one.recomputes && !other.recomputes {
+        notes.push(format!(
+            "{} runs with activation checkpointing: it drops activations in the forward pass and computes them again in the backward pass; {} keeps them.",
+            one.name, other.name
+        ));
+    }
     if let Some(larger) = larger_input(a, b, difference) {
         notes.push(format!("In {}, {larger}.", b.name));
     }
@@ -141,6 +143,28 @@ fn two(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) -> St
         a.name,
         Bytes(after),
         Bytes(before)
+    )
+}
+
+/// The headline where the peaks are equal: then what the allocator reserves may still differ.
+fn alike(difference: &Difference) -> String {
+    let [before, after] = difference.totals;
+    let held = if difference.allocated_bytes == 0 {
+        Bytes(before).to_string()
+    } else {
+        format!("{} and {} ({})", Bytes(before), Bytes(after), Signed(difference.allocated_bytes))
+    };
+    let [reserved_before, reserved_after] = difference.reserved_totals;
+    let (a, b) = (&difference.a, &difference.b);
+    if is_equal(reserved_before, reserved_after) {
+        return format!("{a} and {b} peak alike, at {held} allocated.");
+    }
+    format!(
+        "{a} and {b} peak alike, at {held} allocated, but {b} reserves {} {} for it ({} against {}).",
+        Bytes(difference.reserved_bytes.unsigned_abs()),
+        if reserved_after < reserved_before { "less" } else { "more" },
+        Bytes(reserved_after),
+        Bytes(reserved_before)
     )
 }
 
@@ -188,7 +212,7 @@ fn parts(difference: &Difference) -> String {
         words.push(word);
     }
     let rest = difference.allocated_bytes.saturating_sub(named_bytes);
-    if rest != 0 {
+    if rest.unsigned_abs() as f64 >= REST * difference.allocated_bytes.unsigned_abs() as f64 {
         words.push(format!("{} in the rest", Signed(rest)));
     }
     words.join("; ")
