@@ -40,7 +40,7 @@ const EDGES: [(&str, &[&str]); 16] = [
 const DRAWING: [&str; 2] = ["chart", "wasm"];
 
 /// The crate's own root and its program may use everything.
-const ROOTS: [&str; 2] = ["lib", "main"];
+const ROOTS: [&str; 3] = ["lib", "main", "cli"];
 
 struct Source {
     path: PathBuf,

@@ -9,7 +9,7 @@ use oomscope::text::CompareText;
 use oomscope::units::Bytes;
 use oomscope::view::summary;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -202,13 +202,20 @@ fn read(file: &Named, capacities: &[u64]) -> Result<Run, Option<String>> {
     }
     let is_json = file.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let (snapshot, _) = open(&file.path).map_err(|message| {
-        // The folder's own notes beside its snapshots.
-        Some(message).filter(|_| !(file.is_found && is_json))
+        // The folder's own notes beside its snapshots; a file that is cut or empty is named.
+        Some(message).filter(|_| !(file.is_found && is_json && holds_other_json(&file.path)))
     })?;
     let findings = Findings::of(&snapshot);
     Run::of(&snapshot, &findings, &file.name, capacities).ok_or_else(|| {
         Some("the file has no memory of any device in it; dump the snapshot in the process that used the GPU.".to_owned())
     })
+}
+
+fn holds_other_json(path: &Path) -> bool {
+    File::open(path)
+        .ok()
+        .map(|file| serde_json::from_reader::<_, serde::de::IgnoredAny>(BufReader::new(file)))
+        .is_some_and(|read| read.is_ok())
 }
 
 /// The text of a summary; `None` for any other file.

@@ -7,9 +7,9 @@
 use super::frame_kind::{FrameKind, FrameKinds};
 use super::marks::{Phase, StackMarks};
 use super::phases::Phases;
-use crate::pickle::TextId;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
+use crate::snapshot::text::TextId;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
 use rustc_hash::FxHashMap;
