@@ -344,6 +344,15 @@ fn peaks_in_other_steps_are_not_compared_silently() {
     let comparison = compared(&[steady, failing]);
     let notes = comparison.notes.join("\n");
     assert!(notes.contains("two ranks of one job"), "{notes}");
+    assert!(
+        comparison.headline.starts_with(
+            "failing ran out of memory at 544.00 MiB, 453.00 MiB above the peak of steady"
+        ) && comparison
+            .headline
+            .ends_with("its batches are 8 times as large (more samples or longer sequences)."),
+        "{}",
+        comparison.headline
+    );
     assert!(notes.contains("failing ran out asking for 64.00 GiB in step 3"), "{notes}");
 }
 

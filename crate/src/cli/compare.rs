@@ -88,6 +88,9 @@ pub(crate) fn run(asked: &Arguments) -> Result<(), (PathBuf, String)> {
     }
 }
 
+/// A run, or what is wrong with its file; nothing of a file that is merely beside others.
+type Outcome = Result<Run, Option<String>>;
+
 /// A file to read.
 struct Named {
     path: PathBuf,
@@ -171,10 +174,10 @@ fn in_order(name: &str) -> Vec<(u64, String)> {
 
 /// Reads the files in a few workers, each one file at a time, and keeps of each what a comparison
 /// needs.
-fn read_all(files: &[Named], capacities: &[u64]) -> Vec<Result<Run, Option<String>>> {
+fn read_all(files: &[Named], capacities: &[u64]) -> Vec<Outcome> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<Run, Option<String>>)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..cores.min(WORKERS).min(files.len()) {
             scope.spawn(|| {
@@ -194,7 +197,7 @@ fn read_all(files: &[Named], capacities: &[u64]) -> Vec<Result<Run, Option<Strin
     done.into_iter().map(|(_, run)| run).collect()
 }
 
-fn read(file: &Named, capacities: &[u64]) -> Result<Run, Option<String>> {
+fn read(file: &Named, capacities: &[u64]) -> Outcome {
     if let Some(text) = summary_text(&file.path).map_err(Some)? {
         let mut run = summary::read(&text).map_err(Some)?;
         run.name.clone_from(&file.name);

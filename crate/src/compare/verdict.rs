@@ -133,13 +133,23 @@ fn two(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) -> St
             one.name, other.name
         ));
     }
-    if let Some(larger) = larger_input(a, b, difference) {
-        notes.push(format!("In {}, {larger}.", b.name));
+    let larger = larger_input(a, b, difference);
+    let by = Bytes(difference.allocated_bytes.unsigned_abs());
+    if b.failure.is_some() && a.failure.is_none() {
+        let because = larger.map_or(String::new(), |larger| format!("; {larger}"));
+        return format!(
+            "{} ran out of memory at {}, {by} {} the peak of {} ({}): {why}{because}.",
+            b.name,
+            Bytes(after),
+            if after < before { "below" } else { "above" },
+            a.name,
+            Bytes(before)
+        );
     }
+    notes.extend(larger.map(|larger| format!("In {}, {larger}.", b.name)));
     format!(
-        "{} peaks {} {how} than {} ({} against {}): {why}.",
+        "{} peaks {by} {how} than {} ({} against {}): {why}.",
         b.name,
-        Bytes(difference.allocated_bytes.unsigned_abs()),
         a.name,
         Bytes(after),
         Bytes(before)
@@ -302,7 +312,7 @@ fn places(difference: &Difference, a: &Run, b: &Run, notes: &mut Vec<String>) {
             if let (Some(of_a), Some(step)) = (in_step(a, other.step), other.step) {
                 notes.push(format!(
                     "In step {}, {} peaks at {} and {} at {}.",
-                    step + 1,
+                    u64::from(step) + 1,
                     a.name,
                     Bytes(of_a),
                     b.name,
@@ -316,7 +326,7 @@ fn places(difference: &Difference, a: &Run, b: &Run, notes: &mut Vec<String>) {
 fn at(place: Option<Place>) -> String {
     match place {
         Some(Place { step: Some(step), phase }) => {
-            format!("in step {}, in {}", step + 1, phase.label())
+            format!("in step {}, in {}", u64::from(step) + 1, phase.label())
         }
         Some(Place { step: None, phase }) => format!("in {}, outside of all steps", phase.label()),
         None => String::new(),
