@@ -25,7 +25,7 @@ const TRIED: [&str; 3] =
 const NOT_TRIED: [&str; 3] = ["expandable_segments", "steadier_sizes", "half_batch"];
 
 /// Shares of the batch tried, in sixteenths, the largest first.
-const BATCHES: [u32; 7] = [14, 12, 10, 8, 6, 4, 2];
+const BATCHES: [u32; 8] = [14, 12, 10, 8, 6, 4, 2, 1];
 
 /// A change that makes a run fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]

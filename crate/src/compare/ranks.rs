@@ -123,11 +123,18 @@ impl Overview {
         Some((&others.min_by_key(distance)?.name, &outlier.name))
     }
 
-    /// The least and the greatest peak of those that do not stand out; `None` where all do.
+    /// Whether `row` is among the outliers.
+    #[must_use]
+    pub fn stands_out(&self, row: &Row) -> bool {
+        self.outliers.iter().any(|outlier| outlier.name == row.name)
+    }
+
+    /// How many do not stand out, with the least and the greatest of their peaks; `None` where all
+    /// do.
     #[must_use]
     pub fn usual(&self) -> Option<(usize, u64, u64)> {
-        let stands_out = |row: &&Row| !self.outliers.iter().any(|outlier| outlier.name == row.name);
-        let usual = || self.rows.iter().filter(stands_out).map(|row| row.peak_allocated_bytes);
+        let ordinary = self.rows.iter().filter(|row| !self.stands_out(row));
+        let usual = || ordinary.clone().map(|row| row.peak_allocated_bytes);
         Some((usual().count(), usual().min()?, usual().max()?))
     }
 }

@@ -3,7 +3,7 @@
 use crate::compare::Comparison;
 use crate::compare::difference::{At, Difference, SiteRow};
 use crate::compare::growth::Growth;
-use crate::compare::ranks::Overview;
+use crate::compare::ranks::{Overview, Row};
 use crate::compare::run::Place;
 use crate::compare::site::Frame;
 use crate::findings::category::Category;
@@ -11,6 +11,8 @@ use crate::findings::diagnosis::Cause;
 use crate::units::{Bytes, Count, Signed};
 use std::fmt::{self, Display, Formatter};
 
+/// Runs printed: of more, those that stand out come first.
+const ROWS: usize = 24;
 /// Call sites printed.
 const SITES: usize = 12;
 /// Frames printed of a call site.
@@ -52,7 +54,13 @@ fn table(f: &mut Formatter<'_>, overview: &Overview) -> fmt::Result {
         "\n  {:width$}  {:>12}  {:>12}  {:<34}  at the peak, most is",
         "file", "allocated", "reserved", "at its fullest"
     )?;
-    for row in &overview.rows {
+    let (mut shown, usual): (Vec<&Row>, Vec<&Row>) = match overview.rows.len() {
+        ..=ROWS => (overview.rows.iter().collect(), Vec::new()),
+        _ => overview.rows.iter().partition(|row| overview.stands_out(row)),
+    };
+    let room = ROWS.saturating_sub(shown.len());
+    shown.extend(usual.iter().take(room));
+    for row in shown {
         let most = row.largest_category.map_or(String::new(), |category| {
             format!("{} {}", Bytes(row.largest_category_bytes), category.label())
         });
@@ -69,6 +77,10 @@ fn table(f: &mut Formatter<'_>, overview: &Overview) -> fmt::Result {
             Bytes(row.peak_reserved_bytes).to_string(),
             place(row.peak_place)
         )?;
+    }
+    let hidden = usual.len().saturating_sub(room);
+    if hidden > 0 {
+        writeln!(f, "  … and {hidden} more that do not stand out (--json lists them)")?;
     }
     writeln!(
         f,
