@@ -1,6 +1,6 @@
 # `make serve` builds the pages and serves them; `make test` runs every check. Both install what
 # is missing first.
-.PHONY: serve test build shots clean
+.PHONY: serve test test-ray build shots clean
 
 serve: build
 	node www/serve.mjs dist/site
@@ -19,6 +19,14 @@ test:
 	www/wasm.sh --locked
 	node www/build.mjs
 	node --test --test-reporter=spec tests/browser/*.test.mjs
+
+# The recipes of docs/ranks.md over 65 files; the second on Ray's local cluster, in an environment
+# of its own. No part of `make test`: Ray is some 300 MB.
+test-ray:
+	python3 -m venv target/ray
+	target/ray/bin/pip install --quiet ray==2.60.0
+	cargo install --locked --quiet --force --path crate --root target/ray
+	target/ray/bin/python tests/ray/recipes.py target/ray/bin/oomscope
 
 # Pictures of the pages in target/shots, to look at.
 shots: build

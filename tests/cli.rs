@@ -270,3 +270,120 @@ fn the_name_is_shown_without_its_folder() {
     assert_eq!(report["file"]["name"], name);
     assert_eq!(report["file"]["bytes"], Path::new(&file).metadata().unwrap().len());
 }
+
+#[test]
+fn a_comparison_is_printed_as_text_or_json() {
+    let files = ["cat_gpt_adamw", "cat_gpt_checkpoint"].map(fixture);
+    let text = succeeds(&["compare", &files[0], &files[1]]);
+    let first = "cat_gpt_checkpoint peaks 882.01 MiB lower than cat_gpt_adamw";
+    assert!(stdout(&text).starts_with(first), "{}", stdout(&text));
+    let json = succeeds(&["compare", &files[0], &files[1], "--json"]);
+    let answer: Value = serde_json::from_str(stdout(&json)).unwrap();
+    assert_eq!(answer["oomscope"], 1);
+    assert_eq!(answer["files"][1]["name"], "cat_gpt_checkpoint");
+    let difference = &answer["difference"];
+    let sum: i64 = difference["by_category"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|bytes| bytes.as_i64().unwrap())
+        .sum();
+    assert_eq!(difference["allocated_bytes"], sum);
+    assert!(difference["reserved_bytes"].is_i64());
+    let row = &difference["by_stack"][0];
+    for key in ["a_bytes", "b_bytes", "a_count", "b_count"] {
+        assert!(row[key].is_u64(), "{key}");
+    }
+    assert!(row["stack"][0]["file"].is_string());
+    assert_eq!(answer["growing"], serde_json::json!([]));
+}
+
+/// A folder for one test's files.
+fn scratch(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("oomscope-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_folder_is_compared_and_a_broken_file_of_it_named() {
+    let folder = scratch("ranks");
+    for (rank, name) in ["cat_lstm", "cat_lstm", "cat_gpt_fp32_sgd"].into_iter().enumerate() {
+        std::fs::copy(path_of(name), folder.join(format!("rank{}.pickle.xz", 9 + rank))).unwrap();
+    }
+    let whole = std::fs::read(path_of("cat_lstm")).unwrap();
+    std::fs::write(folder.join("rank12.pickle.xz"), &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(folder.join("settings.json"), "{\"lr\": 0.1}").unwrap();
+    std::fs::write(folder.join("notes.txt"), "none").unwrap();
+    let path = folder.to_str().unwrap();
+    let json = succeeds(&["compare", path, "--json"]);
+    let answer: Value = serde_json::from_str(stdout(&json)).unwrap();
+    let names: Vec<&str> = answer["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["rank9", "rank10", "rank11"]);
+    assert_eq!(answer["unreadable"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["unreadable"][0]["name"], "rank12");
+    let text = succeeds(&["compare", path]);
+    assert!(stdout(&text).contains("Left out: rank12: "), "{}", stdout(&text));
+    // One that is left is none to compare with.
+    let one = folder.join("rank9.pickle.xz");
+    let broken = folder.join("rank12.pickle.xz");
+    let sentence = fails(
+        &["compare", one.to_str().unwrap(), broken.to_str().unwrap()],
+        broken.to_str().unwrap(),
+    );
+    assert!(!sentence.is_empty());
+    let sentence = fails(&["compare", one.to_str().unwrap()], one.to_str().unwrap());
+    assert!(sentence.contains("needs two files"), "{sentence}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn summaries_stand_for_their_files() {
+    let folder = scratch("summaries");
+    let summary = |name: &str| {
+        let path = folder.join(format!("{name}.json"));
+        let report = succeeds(&["report", &fixture(name), "--json"]);
+        std::fs::write(&path, &report.stdout).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let names = ["cat_gpt_adamw", "cat_gpt_checkpoint"];
+    let [a, b] = names.map(summary);
+    let of_summaries = succeeds(&["compare", &a, &b]);
+    let of_files = succeeds(&["compare", &fixture(names[0]), &fixture(names[1])]);
+    assert_eq!(stdout(&of_summaries), stdout(&of_files));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_guard_fails_where_the_peak_has_grown() {
+    let [less, more] = ["cat_gpt_checkpoint", "cat_gpt_adamw"].map(fixture);
+    succeeds(&["compare", &more, &less, "--fail-above", "0"]);
+    succeeds(&["compare", &less, &more, "--fail-above", "60"]);
+    let output = run(&["compare", &less, &more, "--fail-above", "20"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).starts_with("cat_gpt_adamw peaks"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("49.2 % above that of cat_gpt_checkpoint"),
+        "{}",
+        stderr(&output)
+    );
+    // A guard that cannot look does not pass.
+    let output = run(&["compare", &more, &less, "no_such.pickle", "--fail-above", "0"]);
+    assert_eq!(output.status.code(), Some(1));
+    is_wrong_usage(&["compare", &more, &less, "--fail-above", "much"]);
+    is_wrong_usage(&["compare"]);
+}
+
+#[test]
+fn a_run_is_held_against_cards() {
+    let [a, b] = ["cat_gpt_adamw", "cat_gpt_checkpoint"].map(fixture);
+    let text = succeeds(&["compare", &a, &b, "--capacity", "2GiB", "--capacity", "8GiB"]);
+    assert!(stdout(&text).contains("cat_gpt_adamw needs "), "{}", stdout(&text));
+    assert!(stdout(&text).contains("cat_gpt_checkpoint fits into 8.00 GiB"), "{}", stdout(&text));
+    is_wrong_usage(&["compare", &a, &b, "--capacity", "large"]);
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate with the modules that it may use, besides itself.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("units", &["limits", "error", "warning"]),
     ("limits", &["units", "error", "warning"]),
     ("error", &["units", "limits", "warning"]),
@@ -15,10 +15,12 @@ const EDGES: [(&str, &[&str]); 16] = [
     ("timeline", &["snapshot", "warning", "units"]),
     ("allocator", &["timeline", "snapshot", "units", "warning", "error", "limits"]),
     ("findings", &["allocator", "timeline", "snapshot", "units", "warning"]),
+    ("compare", &["findings", "allocator", "timeline", "snapshot", "units"]),
     ("message", &["units", "limits"]),
     (
         "view",
         &[
+            "compare",
             "findings",
             "allocator",
             "timeline",
@@ -30,7 +32,7 @@ const EDGES: [(&str, &[&str]); 16] = [
         ],
     ),
     ("chart", &["view", "units"]),
-    ("text", &["view", "findings", "message", "units"]),
+    ("text", &["view", "compare", "findings", "message", "units"]),
     ("wasm", &["*"]),
     ("cli", &["*"]),
 ];
@@ -39,7 +41,7 @@ const EDGES: [(&str, &[&str]); 16] = [
 const DRAWING: [&str; 2] = ["chart", "wasm"];
 
 /// The crate's own root and its program may use everything.
-const ROOTS: [&str; 2] = ["lib", "main"];
+const ROOTS: [&str; 3] = ["lib", "main", "cli"];
 
 struct Source {
     path: PathBuf,

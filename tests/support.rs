@@ -2,13 +2,15 @@
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use oomscope::allocator::settings::Settings;
+use oomscope::compare::Comparison;
+use oomscope::compare::run::Run;
 use oomscope::error::{Error, Result};
 use oomscope::findings::Findings;
 use oomscope::pickle::TextId;
 use oomscope::snapshot::segment::BlockState;
 use oomscope::snapshot::stack::StackId;
 use oomscope::snapshot::{self, Snapshot};
-use oomscope::text::{ReportText, WhatIfText};
+use oomscope::text::{CompareText, ReportText, WhatIfText};
 use oomscope::view::blocks::BlockMap;
 use oomscope::view::blocks::picture::{MapPicture, MapStory};
 use oomscope::view::blocks::placement::Placement;
@@ -85,6 +87,12 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
     let report = Report::of(snapshot, &findings, "snapshot.pickle", 0);
     let text = ReportText(&report).to_string();
     serde_json::to_string(&report).unwrap();
+    if let Some(run) = Run::of(snapshot, &findings, "a", &[1 << 30]) {
+        let other = Run { name: "b".to_owned(), ..run.clone() };
+        let comparison = Comparison::of(&[run, other], Vec::new()).unwrap();
+        let _ = CompareText(&comparison).to_string();
+        assert_eq!(comparison.difference.allocated_bytes, 0);
+    }
     for device in &findings.devices {
         let entries = device.timeline.entries();
         let _ = TimelineView::of(snapshot, device, 0, entries, 64);

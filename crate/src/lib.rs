@@ -8,6 +8,7 @@
 
 pub mod allocator;
 pub mod chart;
+pub mod compare;
 pub mod container;
 pub mod error;
 pub mod findings;

@@ -40,6 +40,10 @@ pub const UNPACK_RATIO: u64 = 2_000;
 /// Bytes that a compressed file may unpack to whatever its ratio.
 pub const UNPACK_FREE_BYTES: u64 = 64 << 20;
 
+/// Longest summary that is compared, in bytes. They have some tens of kilobytes; ones of programs
+/// with very many lines some megabytes.
+pub const SUMMARY_BYTES: u64 = 256 << 20;
+
 /// Longest error text or log, in bytes. Reading takes twice that in memory, which a browser still
 /// has; the first message of a longer log is in its first gigabyte all the same.
 pub const MESSAGE_BYTES: u64 = 512 << 20;

@@ -1,6 +1,8 @@
-//! The command line: `oomscope report FILE`, `oomscope what-if FILE`, `oomscope message [FILE|-]`.
+//! The command line: `oomscope report FILE`, `oomscope compare A B [C…]`, `oomscope what-if FILE`,
+//! `oomscope message [FILE|-]`.
 
 mod cli {
+    pub(crate) mod compare;
     pub(crate) mod message;
     pub(crate) mod output;
     pub(crate) mod report;
@@ -8,13 +10,14 @@ mod cli {
 }
 
 use clap::{Parser, Subcommand};
-use cli::{message, report, what_if};
+use cli::{compare, message, report, what_if};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Says why the GPU ran out of memory, from a PyTorch CUDA memory snapshot or an error text.
 #[derive(Parser)]
 #[command(version = version(), args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -25,6 +28,8 @@ struct Arguments {
 enum Command {
     /// What happened, where, and what to do (also without this word: `oomscope FILE`).
     Report(report::ReportArguments),
+    /// What two or more snapshots or summaries differ by: moments of one run, runs, ranks of a job.
+    Compare(compare::CompareArguments),
     /// What the same program would reserve under other allocator settings or another limit.
     WhatIf(what_if::WhatIfArguments),
     /// What an out-of-memory error text says: its numbers, its causes, what to do next.
@@ -39,18 +44,23 @@ fn version() -> String {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let (file, printed) = match (arguments.command, arguments.report) {
-        (Some(Command::WhatIf(asked)), _) => (asked.file.clone(), what_if::run(&asked)),
-        (Some(Command::Message(asked)), _) => (asked.file.clone(), message::run(&asked)),
+    let arguments = CommandLine::parse();
+    let about = |file: &Path| {
+        let file = file.to_owned();
+        move |message| (file, message)
+    };
+    let printed = match (arguments.command, arguments.report) {
+        (Some(Command::Compare(asked)), _) => compare::run(&asked),
+        (Some(Command::WhatIf(asked)), _) => what_if::run(&asked).map_err(about(&asked.file)),
+        (Some(Command::Message(asked)), _) => message::run(&asked).map_err(about(&asked.file)),
         (Some(Command::Report(asked)), _) | (None, Some(asked)) => {
-            (asked.file.clone(), report::run(&asked))
+            report::run(&asked).map_err(about(&asked.file))
         }
         (None, None) => return ExitCode::from(2),
     };
     match printed {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
+        Err((file, message)) => {
             #[expect(clippy::print_stderr, reason = "this is the terminal's own error")]
             {
                 eprintln!("oomscope: {}: {message}", file.display());

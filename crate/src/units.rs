@@ -24,6 +24,35 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A difference of two numbers of bytes, with its sign: `+1.50 GiB`, `−20.00 MiB`, `0 bytes`.
+///
+/// ```
+/// assert_eq!(oomscope::units::Signed(-(20 << 20)).to_string(), "−20.00 MiB");
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Signed(pub i64);
+
+impl Signed {
+    /// `b` less `a`; at the end of the range where it does not fit, which no real sizes reach.
+    #[must_use]
+    pub fn between(a: u64, b: u64) -> Self {
+        let difference = i128::from(b) - i128::from(a);
+        let end = if difference < 0 { i64::MIN } else { i64::MAX };
+        Signed(i64::try_from(difference).unwrap_or(end))
+    }
+}
+
+impl fmt::Display for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = Bytes(self.0.unsigned_abs());
+        match self.0 {
+            0 => write!(f, "{bytes}"),
+            1.. => write!(f, "+{bytes}"),
+            ..0 => write!(f, "−{bytes}"),
+        }
+    }
+}
+
 /// A number that is no size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SizeError(String);

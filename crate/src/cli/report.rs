@@ -53,6 +53,7 @@ fn read(asked: &ReportArguments) -> Result<Report, String> {
     // The text does not show it, and it takes as long as all the rest.
     if asked.json {
         report.verify(&snapshot, &findings);
+        report.summarise(&snapshot, &findings);
     }
     Ok(report)
 }

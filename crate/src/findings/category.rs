@@ -11,10 +11,10 @@ use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
 use crate::timeline::allocation::Allocation;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What an allocation is for.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     /// Parameters and buffers.

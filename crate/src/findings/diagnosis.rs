@@ -16,10 +16,10 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::usage::UsageColumns;
 use crate::units::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A cause.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Weights, gradients and optimizer states.

@@ -6,10 +6,10 @@ use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
 use crate::units::Count;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How much of the past the file holds.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
     /// Everything since memory was first used.
@@ -25,7 +25,7 @@ pub enum History {
 }
 
 /// How much stacks tell.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StacksTold {
     /// Python and native frames.

@@ -8,9 +8,11 @@
 use super::frame_kind::{FrameKind, FrameKinds};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
+use serde::{Deserialize, Serialize};
 
 /// What the program was doing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Building or loading the model.
     Loading,
@@ -26,6 +28,33 @@ pub enum Phase {
     Between,
     /// No stack tells.
     Unknown,
+}
+
+impl Phase {
+    /// All of them, in the order in which a step goes through them.
+    pub const ALL: [Phase; 7] = [
+        Phase::Loading,
+        Phase::Between,
+        Phase::Forward,
+        Phase::Backward,
+        Phase::Optimizer,
+        Phase::ZeroGrad,
+        Phase::Unknown,
+    ];
+
+    /// Its name for people, as in "at its fullest in the forward pass".
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Phase::Loading => "loading",
+            Phase::Forward => "the forward pass",
+            Phase::Backward => "the backward pass",
+            Phase::Optimizer => "the optimizer's step",
+            Phase::ZeroGrad => "dropping the gradients",
+            Phase::Between => "the program's own code",
+            Phase::Unknown => "a phase that nothing tells",
+        }
+    }
 }
 
 /// A set of tell-tales.

@@ -1,9 +1,11 @@
 //! Views as plain text, for the terminal and the copy button.
 
+mod compare;
 pub mod markdown;
 mod message;
 mod what_if;
 
+pub use compare::CompareText;
 pub use message::MessageText;
 pub use what_if::WhatIfText;
 

@@ -10,5 +10,6 @@ pub mod frames;
 pub mod message;
 pub mod report;
 pub mod settings;
+pub mod summary;
 pub mod timeline;
 pub mod what_if;

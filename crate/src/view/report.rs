@@ -3,6 +3,7 @@
 //! All sizes are bytes, all places entry indices into the device's trace, all times µs.
 
 use super::diagnosis::{DiagnosisReport, diagnosis_report};
+use crate::compare::run::Run;
 use crate::container::Container;
 use crate::findings::category::Category;
 use crate::findings::diagnosis::Cause;
@@ -44,6 +45,8 @@ pub struct Report {
     pub record: Option<RecordReport>,
     /// What no snapshot shows.
     pub not_in_file: &'static str,
+    /// What a comparison needs of it; `None` where it was not asked for.
+    pub run: Option<Run>,
 }
 
 /// The file.
@@ -227,13 +230,17 @@ impl Report {
             diagnosis,
             record,
             not_in_file: NOT_IN_FILE,
+            run: None,
         }
     }
 }
 
-impl Report {}
-
 impl Report {
+    /// Adds what a comparison needs, so that the report is a summary that stands for its file.
+    pub fn summarise(&mut self, snapshot: &Snapshot, findings: &Findings) {
+        self.run = Run::of(snapshot, findings, &self.file.name, &[]);
+    }
+
     /// Says of each device how far the allocator's replay agrees with the recording.
     pub fn verify(&mut self, snapshot: &Snapshot, findings: &Findings) {
         for (report, device) in self.devices.iter_mut().zip(&findings.devices) {

@@ -1,0 +1,374 @@
+//! The comparison in words.
+
+use super::difference::{At, Difference};
+use super::fingerprint::{Relation, relation};
+use super::growth::Growth;
+use super::ranks::{Overview, larger_input};
+use super::run::{Place, Run};
+use super::site::Frame;
+use super::{Comparison, Kind};
+use crate::findings::category::Category;
+use crate::findings::history::{History, StacksTold};
+use crate::units::{Bytes, Signed};
+
+/// Peaks closer than this share of the larger one are called equal.
+const EQUAL: f64 = 0.005;
+/// A category is named from this share of the largest change on.
+const NAMED: f64 = 0.04;
+/// What is left is named from this share of the whole on.
+const REST: f64 = 0.01;
+/// Categories named.
+const CATEGORIES: usize = 4;
+/// Within this share of the peak another step is the same: the loop is steady.
+const STEADY: f64 = 0.02;
+
+/// The headline, and the notes behind it. `a` and `b` are the runs of the difference.
+pub(super) fn verdict(comparison: &Comparison, a: &Run, b: &Run) -> (String, Vec<String>) {
+    let difference = &comparison.difference;
+    let mut notes = Vec::new();
+    let headline = match (&comparison.growth, &comparison.overview) {
+        (Some(growth), _) => moments(growth, a, b, &mut notes),
+        (None, Some(overview)) => many(comparison, overview, &mut notes),
+        (None, None) => two(comparison, a, b, &mut notes),
+    };
+    if comparison.growth.is_none() {
+        reserved(difference, a, b, &mut notes);
+        places(difference, a, b, &mut notes);
+    }
+    limits(comparison, a, b, &mut notes);
+    for file in &comparison.files {
+        notes.extend(file.fits.iter().map(|fit| format!("{} {}.", file.name, fit.sentence())));
+        if comparison.files.iter().any(|other| !other.fits.is_empty()) && file.fits.is_empty() {
+            notes
+                .push(format!("{} has no recorded requests to replay on another card.", file.name));
+        }
+    }
+    (headline, notes)
+}
+
+fn moments(growth: &Growth, a: &Run, b: &Run, notes: &mut Vec<String>) -> String {
+    let [first, .., last] = growth.allocated_bytes.as_slice() else { return String::new() };
+    if relation(a, b) == Relation::Same && growth.moments.len() == 2 {
+        return format!(
+            "The files are the same moment of the same run: {} allocated, no difference.",
+            Bytes(*last)
+        );
+    }
+    let later = match growth.steps {
+        Some(1) => "one step later".to_owned(),
+        Some(steps) if steps > 0 => format!("{steps} steps later"),
+        _ => "later".to_owned(),
+    };
+    if let Some(earliest) = growth.moments.first()
+        && earliest != &a.name
+    {
+        notes.push(format!("{earliest} was recorded first, so growth is counted from there; the difference is of the files as given."));
+    }
+    if growth.steps.is_none() {
+        notes.push("How many steps lie between is not known: the later trace does not reach back to the earlier file, or shows no steps.".to_owned());
+    }
+    let more = Signed::between(*first, *last);
+    let Some(most) = growth.growing.first() else {
+        return format!(
+            "The same run {later} holds {more} ({} against {}).",
+            Bytes(*last),
+            Bytes(*first)
+        )
+        .replace("holds 0 bytes", "holds the same");
+    };
+    let rate =
+        most.per_step_bytes.map_or(String::new(), |rate| format!(", {} in each step", Bytes(rate)));
+    if growth.is_confirmed {
+        let confirmed = most.confirmed_bytes.unwrap_or(0);
+        if confirmed > 0 {
+            notes.push(format!(
+                "Confirmed by three moments: {} that {} made between the first two are still alive in the last.",
+                Bytes(confirmed),
+                named(&most.stack)
+            ));
+        } else {
+            notes.push("Nothing that was made between the first two moments at the growing lines is alive in the last: they hold more, but not the same tensors.".to_owned());
+        }
+    } else {
+        notes.push("A third file of the same run, some steps later, would confirm a leak: what was made between the first two and is still alive in the third.".to_owned());
+    }
+    let verb = if more.0 < 0 { "less in all, but" } else { "more in all:" };
+    format!(
+        "The same run {later} holds {} {verb} {} holds {} more{rate} ({}).",
+        Bytes(more.0.unsigned_abs()),
+        named(&most.stack),
+        Bytes(most.bytes),
+        most.category.label()
+    )
+}
+
+fn two(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) -> String {
+    let difference = &comparison.difference;
+    let [before, after] = difference.totals;
+    let ran_out = |run: &Run| {
+        run.failure.map(|failure| {
+            format!("{} ran out asking for {}", run.name, Bytes(failure.request_bytes))
+        })
+    };
+    if comparison.kind == Kind::Ranks {
+        notes.push(
+            "The two were recorded at the same time by different processes: two ranks of one job."
+                .to_owned(),
+        );
+    }
+    notes.extend([a, b].into_iter().filter_map(|run| {
+        ran_out(run).map(|what| {
+            format!("{what} {}: {}", at(run.failure.map(|failure| failure.place)), run.headline)
+        })
+    }));
+    if is_equal(before, after) {
+        return alike(difference);
+    }
+    let how = if after < before { "lower" } else { "higher" };
+    let why = parts(difference);
+    let (one, other) = if b.recomputes { (b, a) } else { (a, b) };
+    if one.recomputes && !other.recomputes {
+        notes.push(format!(
+            "{} runs with activation checkpointing: it drops activations in the forward pass and computes them again in the backward pass; {} keeps them.",
+            one.name, other.name
+        ));
+    }
+    let larger = larger_input(a, b, difference);
+    let by = Bytes(difference.allocated_bytes.unsigned_abs());
+    if b.failure.is_some() && a.failure.is_none() {
+        let because = larger.map_or(String::new(), |larger| format!("; {larger}"));
+        return format!(
+            "{} ran out of memory at {}, {by} {} the peak of {} ({}): {why}{because}.",
+            b.name,
+            Bytes(after),
+            if after < before { "below" } else { "above" },
+            a.name,
+            Bytes(before)
+        );
+    }
+    notes.extend(larger.map(|larger| format!("In {}, {larger}.", b.name)));
+    format!(
+        "{} peaks {by} {how} than {} ({} against {}): {why}.",
+        b.name,
+        a.name,
+        Bytes(after),
+        Bytes(before)
+    )
+}
+
+/// The headline where the peaks are equal: then what the allocator reserves may still differ.
+fn alike(difference: &Difference) -> String {
+    let [before, after] = difference.totals;
+    let held = if difference.allocated_bytes == 0 {
+        Bytes(before).to_string()
+    } else {
+        format!("{} and {} ({})", Bytes(before), Bytes(after), Signed(difference.allocated_bytes))
+    };
+    let [reserved_before, reserved_after] = difference.reserved_totals;
+    let (a, b) = (&difference.a, &difference.b);
+    if is_equal(reserved_before, reserved_after) {
+        return format!("{a} and {b} peak alike, at {held} allocated.");
+    }
+    format!(
+        "{a} and {b} peak alike, at {held} allocated, but {b} reserves {} {} for it ({} against {}).",
+        Bytes(difference.reserved_bytes.unsigned_abs()),
+        if reserved_after < reserved_before { "less" } else { "more" },
+        Bytes(reserved_after),
+        Bytes(reserved_before)
+    )
+}
+
+fn many(comparison: &Comparison, overview: &Overview, notes: &mut Vec<String>) -> String {
+    let what = if comparison.kind == Kind::Ranks { "ranks" } else { "runs" };
+    let usual = match overview.usual() {
+        Some((count, low, high)) if is_equal(low, high) => {
+            format!("{count} {what} peak at {}", Bytes(high))
+        }
+        Some((count, low, high)) => {
+            format!("{count} {what} peak between {} and {}", Bytes(low), Bytes(high))
+        }
+        None => format!("no two of the {} {what} are alike", overview.rows.len()),
+    };
+    notes.extend(overview.outliers.iter().skip(1).map(|outlier| outlier.reason.clone()));
+    match overview.outliers.first() {
+        Some(outlier) => {
+            format!("{} The other {usual}.", outlier.reason).replace("The other no two", "No two")
+        }
+        None => format!("No outlier: {usual}."),
+    }
+}
+
+/// What makes up a difference: the categories that change most, each with the line behind it.
+fn parts(difference: &Difference) -> String {
+    let mut categories: Vec<(Category, i64)> =
+        difference.by_category.iter().map(|(category, bytes)| (*category, *bytes)).collect();
+    categories.sort_by_key(|(category, bytes)| {
+        (std::cmp::Reverse(bytes.unsigned_abs()), category.place())
+    });
+    let largest = categories.first().map_or(0, |(_, bytes)| bytes.unsigned_abs());
+    let is_named = |bytes: i64| bytes != 0 && bytes.unsigned_abs() as f64 >= NAMED * largest as f64;
+    let mut named_bytes = 0_i64;
+    let mut words = Vec::new();
+    for (category, bytes) in
+        categories.iter().filter(|(_, bytes)| is_named(*bytes)).take(CATEGORIES)
+    {
+        named_bytes = named_bytes.saturating_add(*bytes);
+        let mut word = format!("{} {}", Signed(*bytes), category.label());
+        if let Some((row, share)) = difference.leading_site(*category)
+            && words.len() < 2
+        {
+            word += &format!(", of which {} in {}", Signed(share), named(&row.stack));
+        }
+        words.push(word);
+    }
+    let rest = difference.allocated_bytes.saturating_sub(named_bytes);
+    if rest.unsigned_abs() as f64 >= REST * difference.allocated_bytes.unsigned_abs() as f64 {
+        words.push(format!("{} in the rest", Signed(rest)));
+    }
+    words.join("; ")
+}
+
+/// A call site as its innermost frame; where a module's `forward` holds it, with the caller too.
+fn named(stack: &[Frame]) -> String {
+    match stack {
+        [] => "code without a stack".to_owned(),
+        [frame] => frame.short(),
+        [frame, outer @ ..] => {
+            // The frame that the whole pass is run from tells which pass it is.
+            let caller = outer.iter().find(|caller| caller.name != frame.name);
+            caller.map_or(frame.short(), |caller| {
+                format!("{} under {}", frame.short(), caller.short())
+            })
+        }
+    }
+}
+
+fn reserved(difference: &Difference, a: &Run, b: &Run, notes: &mut Vec<String>) {
+    let [before, after] = difference.reserved_totals;
+    let settings = |conf: &str| {
+        if conf.is_empty() { "the default settings".to_owned() } else { conf.to_owned() }
+    };
+    let why = if a.conf == b.conf {
+        String::new()
+    } else {
+        format!(
+            "; {} ran with {}, {} with {}",
+            a.name,
+            settings(&a.conf),
+            b.name,
+            settings(&b.conf)
+        )
+    };
+    if is_equal(before, after) && why.is_empty() {
+        return;
+    }
+    // The idle part is what reserved memory has beyond what is allocated.
+    notes.push(format!(
+        "Reserved at most: {} against {} ({}){why}.",
+        Bytes(after),
+        Bytes(before),
+        Signed(difference.reserved_bytes)
+    ));
+}
+
+/// Peaks in different phases, or in steps that differ, are not the same moment of the program.
+fn places(difference: &Difference, a: &Run, b: &Run, notes: &mut Vec<String>) {
+    let [one, other] = difference.places;
+    let guessed = [a, b].iter().any(|run| !run.has_stacks());
+    if one.phase != other.phase && !guessed {
+        notes.push(format!(
+            "The peaks lie in different places: that of {} {}, that of {} {}; what they consist of is not one moment's.",
+            a.name, at(Some(one)), b.name, at(Some(other))
+        ));
+        if let Some(row) = difference.by_phase.iter().find(|row| row.phase == other.phase) {
+            notes.push(format!(
+                "In {} alone, {} peaks at {} and {} at {} ({}).",
+                row.phase.label(),
+                a.name,
+                Bytes(row.a_bytes),
+                b.name,
+                Bytes(row.b_bytes),
+                Signed(row.difference_bytes)
+            ));
+        }
+    } else if one.step != other.step {
+        // In a steady loop every step is as good as another.
+        let in_step = |run: &Run, step: Option<u32>| {
+            run.steps.get(step? as usize).map(|step| step.peak_bytes)
+        };
+        let is_steady = |run: &Run, step| {
+            in_step(run, step).is_some_and(|peak| {
+                peak.abs_diff(run.peak.bytes()) as f64 <= STEADY * run.peak.bytes() as f64
+            })
+        };
+        if !is_steady(a, other.step) && !is_steady(b, one.step) {
+            notes.push(format!(
+                "The peaks lie in different steps: that of {} {}, that of {} {}.",
+                a.name,
+                at(Some(one)),
+                b.name,
+                at(Some(other))
+            ));
+            if let (Some(of_a), Some(step)) = (in_step(a, other.step), other.step) {
+                notes.push(format!(
+                    "In step {}, {} peaks at {} and {} at {}.",
+                    u64::from(step) + 1,
+                    a.name,
+                    Bytes(of_a),
+                    b.name,
+                    Bytes(in_step(b, other.step).unwrap_or(0))
+                ));
+            }
+        }
+    }
+}
+
+fn at(place: Option<Place>) -> String {
+    match place {
+        Some(Place { step: Some(step), phase }) => {
+            format!("in step {}, in {}", u64::from(step) + 1, phase.label())
+        }
+        Some(Place { step: None, phase }) => format!("in {}, outside of all steps", phase.label()),
+        None => String::new(),
+    }
+}
+
+fn limits(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) {
+    let difference = &comparison.difference;
+    for (run, other) in [(a, b), (b, a)] {
+        if run.has_stacks() {
+            continue;
+        }
+        notes.push(if other.has_stacks() {
+            format!("{} has no stacks: only categories are compared, and its own are guessed from sizes and lifetimes, so that a difference between categories may be the guess's.", run.name)
+        } else {
+            format!("{} has no stacks: only categories are compared, and they are guessed from sizes and lifetimes.", run.name)
+        });
+    }
+    let told = [a.stacks, b.stacks];
+    if told.contains(&StacksTold::Python) && told.contains(&StacksTold::PythonAndCpp) {
+        notes.push("One of the files has Python frames only, so the backward pass is compared as one place.".to_owned());
+    }
+    for run in [a, b] {
+        let partial = match run.history {
+            History::Complete => continue,
+            History::LateStart => "began when memory was in use already",
+            History::Wrapped => "lost its oldest entries: its true peak may lie before",
+            History::StateOnly | History::None => "has no history: it shows the end, not the peak",
+        };
+        if difference.at == At::Peak {
+            notes.push(format!("The recording of {} {partial}.", run.name));
+        }
+    }
+    let has_common = |row: &super::difference::SiteRow| row.a_count > 0 && row.b_count > 0;
+    if comparison.kind != Kind::Moments
+        && difference.by_stack.len() > 1
+        && !difference.by_stack.iter().any(has_common)
+    {
+        notes.push("The two have no line in common: they may be different programs.".to_owned());
+    }
+}
+
+fn is_equal(a: u64, b: u64) -> bool {
+    a.abs_diff(b) as f64 <= EQUAL * a.max(b) as f64
+}
