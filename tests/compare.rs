@@ -346,7 +346,7 @@ fn peaks_in_other_steps_are_not_compared_silently() {
     assert!(notes.contains("two ranks of one job"), "{notes}");
     assert!(
         comparison.headline.starts_with(
-            "failing ran out of memory at 544.00 MiB, 453.00 MiB above the peak of steady"
+            "failing ran out of memory; it peaks 455.00 MiB higher than steady (546.00 MiB against 91.00 MiB)"
         ) && comparison
             .headline
             .ends_with("its batches are 8 times as large (more samples or longer sequences)."),

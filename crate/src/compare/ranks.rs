@@ -1,6 +1,6 @@
 //! Many runs side by side: the ranks of one job, or runs of one program. Who stands out, and why.
 
-use super::difference::{At, Difference};
+use super::difference::{At, Difference, SiteRow};
 use super::run::{Place, Run};
 use crate::findings::category::Category;
 use crate::findings::diagnosis::Cause;
@@ -151,7 +151,7 @@ fn reason(run: &Run, typical: Option<&Run>, median_bytes: u64) -> String {
     let peak = run.peak.bytes();
     let mut reason = match &run.failure {
         Some(failure) => format!(
-            "{} ran out asking for {}: it held {}, the median is {}",
+            "{} ran out asking for {}: it peaks at {}, the median is {}",
             run.name,
             Bytes(failure.request_bytes),
             Bytes(peak),
@@ -176,24 +176,24 @@ fn reason(run: &Run, typical: Option<&Run>, median_bytes: u64) -> String {
             reason += &format!(", most in {}", frame.short());
         }
     }
-    if let Some(larger) = larger_input(typical, run, &difference) {
+    if let Some(larger) = larger_input(&difference) {
         reason += &format!("; {larger}");
     }
     reason + "."
 }
 
-/// How much larger the input of `b` is than that of `a`, in words: by the batches, or else by the
-/// largest tensor that each line makes, weighed by what the lines hold. `None` where they are alike.
-pub(super) fn larger_input(a: &Run, b: &Run, difference: &Difference) -> Option<String> {
-    let inputs = |run: &Run| {
-        let inputs = run.peak.held.iter().filter(|held| held.category == Category::Inputs);
-        inputs.map(|held| held.largest).max().unwrap_or(0)
-    };
-    let (of_a, of_b) = (inputs(a), inputs(b));
-    let (ratio, what) = if of_a > 0 && of_b > 0 {
-        (of_b as f64 / of_a as f64, "its batches are")
+/// How much larger the input is in the second run of a difference, in words: by the batches that one
+/// line makes in both, or else by the largest tensor that each line makes, weighed by what the lines
+/// hold. `None` where they are alike.
+pub(super) fn larger_input(difference: &Difference) -> Option<String> {
+    let ratio = |row: &SiteRow| row.b_largest_bytes as f64 / row.a_largest_bytes as f64;
+    let in_both = |row: &&SiteRow| row.a_largest_bytes > 0 && row.b_largest_bytes > 0;
+    let is_batch = |row: &&SiteRow| row.by_category.contains_key(&Category::Inputs);
+    let batches = difference.by_stack.iter().filter(in_both).filter(is_batch);
+    let (ratio, what) = if let Some(batch) = batches.max_by_key(|row| row.b_largest_bytes) {
+        (ratio(batch), "its batches are")
     } else {
-        let is_running = |row: &&super::difference::SiteRow| {
+        let is_running = |row: &&SiteRow| {
             row.by_category.contains_key(&Category::Activations)
                 && row.a_largest_bytes >= TELLING_BYTES
                 && row.b_largest_bytes >= TELLING_BYTES
@@ -202,7 +202,7 @@ pub(super) fn larger_input(a: &Run, b: &Run, difference: &Difference) -> Option<
             .by_stack
             .iter()
             .filter(is_running)
-            .map(|row| (row.b_largest_bytes as f64 / row.a_largest_bytes as f64, row.b_bytes))
+            .map(|row| (ratio(row), row.b_bytes))
             .collect();
         ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
         let half = ratios

@@ -69,12 +69,17 @@ fn moments(growth: &Growth, a: &Run, b: &Run, notes: &mut Vec<String>) -> String
     }
     let more = Signed::between(*first, *last);
     let Some(most) = growth.growing.first() else {
-        return format!(
-            "The same run {later} holds {more} ({} against {}).",
-            Bytes(*last),
-            Bytes(*first)
-        )
-        .replace("holds 0 bytes", "holds the same");
+        let what = match more.0 {
+            0 => format!("the same: {}", Bytes(*last)),
+            _ => format!(
+                "{} {} ({} against {})",
+                Bytes(more.0.unsigned_abs()),
+                if more.0 < 0 { "less" } else { "more" },
+                Bytes(*last),
+                Bytes(*first)
+            ),
+        };
+        return format!("The same run {later} holds {what}.");
     };
     let rate =
         most.per_step_bytes.map_or(String::new(), |rate| format!(", {} in each step", Bytes(rate)));
@@ -133,16 +138,15 @@ fn two(comparison: &Comparison, a: &Run, b: &Run, notes: &mut Vec<String>) -> St
             one.name, other.name
         ));
     }
-    let larger = larger_input(a, b, difference);
+    let larger = larger_input(difference);
     let by = Bytes(difference.allocated_bytes.unsigned_abs());
     if b.failure.is_some() && a.failure.is_none() {
         let because = larger.map_or(String::new(), |larger| format!("; {larger}"));
         return format!(
-            "{} ran out of memory at {}, {by} {} the peak of {} ({}): {why}{because}.",
+            "{} ran out of memory; it peaks {by} {how} than {} ({} against {}): {why}{because}.",
             b.name,
-            Bytes(after),
-            if after < before { "below" } else { "above" },
             a.name,
+            Bytes(after),
             Bytes(before)
         );
     }
