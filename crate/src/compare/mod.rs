@@ -6,6 +6,7 @@
 //! by category and by call site. Many runs become a table, and those that stand out get a reason.
 //! Entry numbers of two runs mean nothing to each other, so everything is named by step and phase.
 
+mod caveats;
 pub mod difference;
 pub mod fingerprint;
 pub mod fit;
