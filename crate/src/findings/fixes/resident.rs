@@ -3,7 +3,7 @@
 use super::{Basis, Case, Fix};
 use crate::findings::category::Category;
 use crate::findings::marks::Phase;
-use crate::findings::savings::{Held, Kept};
+use crate::findings::savings::{Held, Kept, has_weight_copies};
 use crate::units::Bytes;
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
@@ -11,11 +11,14 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let states = case.of(Category::OptimizerStates);
     let weights = case.of(Category::Weights);
     if states > 0 || case.request_is(Category::OptimizerStates) {
-        fixes.push(small_optimizer(case));
+        fixes.push(small_optimizer(case, has_weight_copies(case.device, case.marks)));
         fixes.push(offloaded_optimizer(case));
     }
-    if weights > 0 {
-        fixes.push(if case.trains() { low_precision(case) } else { quantised(case) });
+    let is_wide = has_weight_copies(case.device, case.marks);
+    if weights > 0 && !case.trains() && states == 0 {
+        fixes.push(quantised(case));
+    } else if weights > 0 && is_wide {
+        fixes.push(low_precision(case));
     }
     fixes.extend(gradients_to_none(case));
     fixes.extend(optimizer_step(case));
@@ -51,16 +54,23 @@ fn shard(case: &Case<'_>) -> Fix {
 
 /// Blocks of 256 elements share one 32-bit scale, and small tensors stay as they are (the defaults of
 /// bitsandbytes).
-fn small_optimizer(case: &Case<'_>) -> Fix {
+fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Fix {
     const LEAST: u64 = 4096 * 4;
+    // The states of torch.optim's optimizers have their weights' precision.
+    let kept = if is_wide { 0.25 + 1.0 / 256.0 } else { 0.5 };
+    let note = if is_wide {
+        "Autocast made copies of the weights, so weights and states are of 32 bits now."
+    } else {
+        "The number takes weights and states to be of 16 bits now; of 32 bits, a quarter would stay."
+    };
     let saves = case.recording.saves(|held| {
         let is_large = held.category == Category::OptimizerStates && held.requested >= LEAST;
-        if is_large { Kept::part(0.25 + 1.0 / 256.0) } else { Kept::WHOLE }
+        if is_large { Kept::part(kept) } else { Kept::WHOLE }
     });
     Fix::of(
         "small_optimizer",
         "Keep the optimizer's states in 8 bits",
-        "The number takes the states to be of 32 bits now; if the weights are of 16 bits, so are the states, and half stays.",
+        note,
     )
     .saving(saves, Basis::Estimated)
     .costing("None known in the loss of most models; try a short run.")
@@ -81,7 +91,7 @@ fn low_precision(case: &Case<'_>) -> Fix {
     Fix::of(
         "low_precision",
         "Train in bfloat16",
-        "Weights, gradients and states of 16 bits take half. The number holds if they are of 32 bits now.",
+        "Autocast made copies of the weights, so they are of 32 bits now; weights, gradients and states of 16 bits take half.",
     )
     .saving(case.saves_part(&TRAINED, 0.5), Basis::Estimated)
     .costing("Small updates are rounded away: watch the loss, or use stochastic rounding.")

@@ -1,6 +1,7 @@
 //! The verdict in sentences.
 
 use super::{Judge, segment_bytes};
+use crate::findings::category::Category;
 use crate::findings::diagnosis::{Cause, Diagnosis};
 use crate::findings::keeping::{Keeping, References};
 use crate::findings::leak::{Group, Kind};
@@ -48,7 +49,7 @@ impl Judge<'_> {
                 2 => " One other line keeps memory in the same way.".to_owned(),
                 count => format!(" {} other lines keep memory in the same way.", count - 1),
             };
-            let caveat = if worst.kind == Kind::Steady {
+            let caveat = if worst.kind == Kind::Steady && kept.keeping == Keeping::Values {
                 " A buffer that is still filling would look the same."
             } else {
                 ""
@@ -81,9 +82,7 @@ impl Judge<'_> {
                 format!("{bytes} are gathered in a tensor that grows with each step")
             }
             Cause::Leak => format!("{bytes} are kept by references that no step lets go of"),
-            Cause::Weights => {
-                format!("weights, gradients and optimizer states fill the card with {bytes}")
-            }
+            Cause::Weights => format!("{} fill the card with {bytes}", held_kinds(diagnosis)),
             Cause::KvCache => format!("the KV cache fills the card with {bytes}"),
             _ => format!("the running step's activations need {bytes}"),
         };
@@ -163,5 +162,23 @@ impl Judge<'_> {
             Holder::Older => "code that ran before the recording".to_owned(),
             Holder::NoStack => "code without a recorded stack".to_owned(),
         }
+    }
+}
+
+/// What of weights, gradients and optimizer states there is, in words.
+fn held_kinds(diagnosis: &Diagnosis) -> String {
+    let kinds = [Category::Weights, Category::Gradients, Category::OptimizerStates];
+    let of = |category: &Category| diagnosis.composition[category.place()];
+    let total: u64 = kinds.iter().map(of).sum();
+    // A few stray bytes do not fill a card.
+    let named: Vec<&str> = kinds
+        .iter()
+        .filter(|category| of(category).saturating_mul(50) > total)
+        .map(|category| category.label())
+        .collect();
+    match named.as_slice() {
+        [] => Cause::Weights.label().to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

@@ -11,7 +11,14 @@ mod copies;
 
 use super::Device;
 use super::category::{Category, Class};
+use super::marks::StackMarks;
 use crate::timeline::allocation::Allocation;
+
+/// Whether autocast made low-precision copies of weights: then the weights are of 32 bits.
+#[must_use]
+pub fn has_weight_copies(device: &Device, marks: &StackMarks) -> bool {
+    !copies::weight_copies(device, marks).is_empty()
+}
 
 /// What is left of an allocation after a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
