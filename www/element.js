@@ -178,7 +178,7 @@ class OomScope extends HTMLElement {
       this.#store.set({ error: `The analyzer could not be loaded: ${error.message}.` });
       return false;
     }
-    const reading = readMessage(text);
+    const reading = { ...readMessage(text), source: text };
     if (isFile && !reading.recognised) {
       return false;
     }
@@ -377,7 +377,7 @@ class OomScope extends HTMLElement {
 
   #messageView({ reading, report }) {
     const back = () => this.#store.set({ phase: report === null ? 'start' : 'report', error: null, reading: null });
-    const { root, headline } = messageView(reading, { browse: () => this.#input.click(), back });
+    const { root, headline } = messageView(reading, { browse: () => this.#input.click(), back, explain: (text) => this.#explain(text) });
     return { root, focus: () => headline.focus({ preventScroll: true }) };
   }
 

@@ -50,8 +50,11 @@ test('a pasted error is explained, and the way back is open', () =>
     await page.getByTestId('error-text').fill(MESSAGE);
     await page.getByTestId('explain').click();
     await page.getByTestId('message-headline').filter({ hasText: /\S/ }).waitFor();
-    assert.match(await page.getByTestId('causes').textContent(), /fragmentation/i);
-    await page.getByRole('button', { name: 'Another text' }).click();
+    assert.match(await page.getByTestId('answer').textContent(), /fragmentation.*Next step/is);
+    await page.getByTestId('pasted').fill('HIP out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB.');
+    await page.getByTestId('pasted').blur();
+    await page.getByText('ROCm').first().waitFor();
+    await page.getByRole('button', { name: 'Start again' }).click();
     await page.getByTestId('error-text').waitFor();
   }));
 

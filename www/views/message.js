@@ -6,32 +6,42 @@ import { h, prose } from './dom.js';
 import { bytes, countText } from './format.js';
 
 /**
- * @param {object} reading as `readMessage` answers it
- * @param {{browse: () => void, back: (() => void) | null}} on
+ * Paste, result and next step come first, so that they share one screen.
+ *
+ * @param {object} reading as `readMessage` answers it, with the text itself in `source`
+ * @param {{browse: () => void, back: () => void, explain: (text: string) => void}} on
  */
 export function messageView(reading, on) {
   const headline = h('h1', { 'data-test': 'message-headline', tabindex: '-1' }, reading.headline);
+  const [first, ...others] = reading.causes;
+  const [best, ...more] = reading.advice;
   const root = h(
     'main',
     { class: 'report', 'data-test': 'message' },
     h(
       'section',
-      { class: 'card verdict' },
+      { class: 'card verdict paste' },
+      pasted(reading.source, on),
       h(
         'div',
         { class: 'verdict-top' },
         h('span', { class: 'badge', 'data-tone': reading.recognised ? 'bad' : 'unsure' }, reading.recognised ? 'Error text' : 'Not recognised'),
         h('span', { class: 'confidence' }, [reading.backend_label, reading.torch_version && `PyTorch ${reading.torch_version}`].filter(Boolean).join(' · ')),
         h('span', { class: 'space' }),
-        on.back && h('button', { type: 'button', class: 'button', onclick: on.back }, 'Another text'),
+        h('button', { type: 'button', class: 'button second', onclick: on.back }, 'Start again'),
         copyButton(reading.text, { label: 'Copy as text', title: 'Copy all of this as plain text' }),
       ),
       headline,
+      h(
+        'div',
+        { class: 'answer', 'data-test': 'answer' },
+        h('div', {}, causes(first ? [first] : [])),
+        h('div', {}, h('h2', {}, 'Next step'), best && h('p', {}, h('strong', {}, prose(best.title)), '. ', prose(best.note)), reading.snippet && code(reading.snippet.code)),
+      ),
       reading.bar && barFigure(reading.bar),
-      causes(reading.causes),
+      others.length > 0 && causes(others),
     ),
-    reading.advice.length > 0 &&
-      card('What to do', h('ol', { class: 'fixes' }, reading.advice.map(({ title, note }) => fix(title, note)))),
+    more.length > 0 && card('What else to do', h('ol', { class: 'fixes' }, more.map(({ title, note }) => fix(title, note)))),
     reading.snippet && snippetCard(reading.snippet, on),
     reading.explanations.length > 0 && card('What the numbers mean', numbers(reading.explanations)),
     reading.misjudgements.length > 0 &&
@@ -39,6 +49,16 @@ export function messageView(reading, on) {
     reading.messages.length > 1 && card('All messages in the text', messages(reading.messages)),
   );
   return { root, headline };
+}
+
+/** The text that was read, to be replaced by another. */
+function pasted(source, on) {
+  const text = h('textarea', { rows: '2', spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Error text', 'data-test': 'pasted' });
+  text.value = source;
+  const explain = () => text.value !== source && text.value.trim() !== '' && on.explain(text.value);
+  text.addEventListener('paste', () => setTimeout(explain));
+  text.addEventListener('change', explain);
+  return text;
 }
 
 function card(title, ...content) {
@@ -65,7 +85,7 @@ function causes(all) {
   const said = (confidence) => words.find(([least]) => confidence >= least)?.[1] ?? 'possible';
   return h(
     'ol',
-    { class: 'causes', 'data-test': 'causes' },
+    { class: 'causes' },
     all.map(({ label, confidence, because }) =>
       h('li', {}, h('h3', {}, capital(label), h('span', { class: 'confidence' }, said(confidence))), h('p', {}, prose(because))),
     ),
@@ -80,11 +100,10 @@ function numbers(explanations) {
   );
 }
 
-function snippetCard({ why, place, code: text, notes }, on) {
+function snippetCard({ why, place, notes }, on) {
   return card(
-    'See more: record a snapshot',
+    'About these lines',
     [why, place].map((sentence) => h('p', {}, prose(sentence))),
-    code(text),
     h('ul', { class: 'notes' }, notes.map((note) => h('li', {}, prose(note)))),
     h('div', { class: 'row start-row' }, h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Open the snapshot')),
   );
