@@ -440,6 +440,58 @@ fn every_wording_is_read() {
     }
 }
 
+/// The same sentences with other numbers: all sizes of one times a factor, so that they still fit each
+/// other.
+#[test]
+fn every_wording_is_read_with_any_numbers() {
+    let mut seed = 7_u64;
+    for case in CASES {
+        for _ in 0..20 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let factor = 0.4 + (seed >> 40) as f64 / (1 << 24) as f64;
+            let mut sizes: Vec<&str> = case
+                .facts
+                .iter()
+                .filter(|(name, size)| *name != "gpu" && size.contains('.'))
+                .map(|(_, size)| *size)
+                .collect();
+            sizes.sort_unstable_by_key(|size| std::cmp::Reverse(size.len()));
+            sizes.dedup();
+            let other = |size: &str| {
+                let (number, unit) = size.split_once(' ').unwrap();
+                let decimals = number.split_once('.').map_or(0, |(_, after)| after.len());
+                format!("{:.decimals$} {unit}", number.parse::<f64>().unwrap() * factor)
+            };
+            // Through names that no number contains, so that none is replaced twice.
+            let mut text = case.text.to_owned();
+            for (place, size) in sizes.iter().enumerate() {
+                text = text.replace(size, &format!("\u{1}{place}\u{2}"));
+            }
+            if sizes
+                .iter()
+                .enumerate()
+                .any(|(place, _)| !text.contains(&format!("\u{1}{place}\u{2}")))
+            {
+                // It writes the number in another form than the fact does.
+                continue;
+            }
+            for (place, size) in sizes.iter().enumerate() {
+                text = text.replace(&format!("\u{1}{place}\u{2}"), &other(size));
+            }
+            let reading = whole(&text);
+            let message =
+                &reading.messages[reading.main.unwrap_or_else(|| panic!("not seen: {text}"))];
+            let found = stated(&message.facts);
+            for (name, size) in case.facts.iter().filter(|(_, size)| sizes.contains(size)) {
+                let expected = bytes(&other(size));
+                assert!(found.contains(&(*name, expected)), "{name} of {text}: {found:?}");
+            }
+        }
+    }
+}
+
 /// Each line with something before it.
 fn prefixed(text: &str, prefix: impl Fn(usize) -> String) -> String {
     (0..).zip(text.lines()).map(|(line, text)| format!("{}{text}\n", prefix(line))).collect()
