@@ -1,8 +1,9 @@
 //! Against references kept.
 
-use super::{Basis, Case, Fix};
+use super::{Basis, Case, Fix, replay};
 use crate::findings::keeping::Keeping;
 use crate::findings::savings::Kept;
+use crate::timeline::allocation::AllocationId;
 use rustc_hash::FxHashMap;
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
@@ -64,7 +65,14 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
         )
         .with("import gc, sys\nsys.last_traceback = sys.last_value = sys.last_exc = None\ngc.collect()"),
     };
-    let mut fixes = vec![how.saving(saves, Basis::Measured)];
+    let mut how = how.saving(saves, Basis::Measured);
+    let freed = kept
+        .survivors
+        .iter()
+        .filter_map(|(place, end)| Some((*end, AllocationId(u32::try_from(*place).ok()?))));
+    let replayed = replay::sentence(case, |program| program.free_at(freed.collect()));
+    how.note.push_str(&replayed.unwrap_or_default());
+    let mut fixes = vec![how];
     if matches!(kept.keeping, Keeping::Graph | Keeping::Values | Keeping::Hook) {
         fixes.push(
             Fix::of(

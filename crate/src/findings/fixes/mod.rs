@@ -3,6 +3,7 @@
 mod allocator;
 mod cache;
 mod kept;
+mod replay;
 mod resident;
 mod running;
 mod useless;

@@ -66,6 +66,22 @@ impl<'a> Batch<'a> {
         others.saturating_add(all).saturating_add(largest)
     }
 
+    /// What allocation `place` would have requested with the batch multiplied by `ratio`, in bytes.
+    #[must_use]
+    pub fn requested(&self, place: usize, ratio: f64) -> u64 {
+        let device = self.recording.device;
+        let known = device.timeline.allocations.get(place).zip(device.classes.get(place));
+        let Some((allocation, class)) = known else { return 0 };
+        let held = Held {
+            place: Some(place),
+            size: allocation.size,
+            requested: allocation.requested,
+            category: class.category,
+            allocation: Some(allocation),
+        };
+        (allocation.requested as f64 * self.kept(&held, ratio).share) as u64
+    }
+
     fn kept(&self, held: &Held<'_>, ratio: f64) -> Kept {
         let is_copy = held.place.is_some_and(|place| self.copies.contains(&place));
         let scales = match held.category {
