@@ -185,15 +185,10 @@ impl Device {
         self.recording.get_or_init(|| Recording::of(snapshot, &self.timeline))
     }
 
-    /// Bytes live after `entry` that stay from step to step, those of unknown purpose included.
+    /// Bytes live after `entry` that stay from step to step.
     fn resident(&self, entry: u32) -> u64 {
-        const RESIDENT: [Category; 5] = [
-            Category::Weights,
-            Category::Gradients,
-            Category::OptimizerStates,
-            Category::KvCache,
-            Category::Unknown,
-        ];
+        const RESIDENT: [Category; 4] =
+            [Category::Weights, Category::Gradients, Category::OptimizerStates, Category::KvCache];
         let composition = self.composition(entry);
         RESIDENT.iter().map(|category| composition[category.place()]).sum()
     }
