@@ -70,6 +70,13 @@ impl Recording {
         }
     }
 
+    /// The same, but the least limit that explains what was allowed.
+    #[must_use]
+    pub fn least_bounds(&self) -> Bounds {
+        let most = self.bounds();
+        Bounds { limit: most.limit.map(|_| self.verification.limit.at_least), ..most }
+    }
+
     /// Whether the trace gets past its last failure under `settings`, with everything else as it
     /// was: two replays. `None` without a failure or without a bound to hold it against.
     #[must_use]
@@ -80,7 +87,7 @@ impl Recording {
         if !most.is_bounded() {
             return None;
         }
-        let least = Bounds { limit: most.limit.map(|_| self.verification.limit.at_least), ..most };
+        let least = self.least_bounds();
         let run = |bounds| what_if(&self.program, settings, &Conditions::within(bounds));
         let outcome = run(most);
         let at_most = outcome.passes(entry);

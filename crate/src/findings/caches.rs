@@ -7,8 +7,9 @@
 //! parameter, in a program that computes attention.
 
 use super::category::{Because, Category, Class};
-use super::frame_kind::{FrameKind, FrameKinds, frame_kind};
+use super::frame_kind::{FrameKind, FrameKinds};
 use super::growth::growth;
+use super::history::{StacksTold, stacks_told};
 use super::marks::Phase;
 use super::phases::Phases;
 use crate::snapshot::Snapshot;
@@ -74,11 +75,7 @@ fn is_pool(timeline: &Timeline, places: &[usize], peak: u64) -> bool {
 /// kernels do not show, and any model may have it.
 fn attends(snapshot: &Snapshot) -> bool {
     const NAMES: [&str; 3] = ["attention", "attn", "softmax"];
-    let has_native =
-        snapshot.stacks.frames().iter().any(|frame| {
-            frame_kind(snapshot.texts.get(frame.filename), frame.line) == FrameKind::Cpp
-        });
-    !has_native
+    stacks_told(snapshot) != StacksTold::PythonAndCpp
         || snapshot.stacks.frames().iter().any(|frame| {
             let name = snapshot.texts.get(frame.name).to_ascii_lowercase();
             NAMES.iter().any(|part| name.contains(part))
@@ -89,8 +86,8 @@ fn attends(snapshot: &Snapshot) -> bool {
 fn is_made_directly(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> bool {
     const FACTORIES: [&str; 4] = ["empty", "zeros", "full", "ones"];
     let frames = snapshot.stacks.frames_of(stack);
-    let innermost = frames.iter().find(|id| kinds.get(**id) != FrameKind::Cpp);
-    let is_users = innermost.is_some_and(|id| kinds.get(*id) == FrameKind::User);
+    let innermost = kinds.python_of(snapshot, stack).next();
+    let is_users = innermost.is_some_and(|id| kinds.get(id) == FrameKind::User);
     let mut native = frames
         .iter()
         .take_while(|id| kinds.get(**id) == FrameKind::Cpp)

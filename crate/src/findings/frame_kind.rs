@@ -85,6 +85,17 @@ impl FrameKinds {
         self.0.get(frame.0 as usize).copied().unwrap_or(FrameKind::Cpp)
     }
 
+    /// The Python frames of a stack, innermost first. Native frames stand between them in no order
+    /// that means anything.
+    pub fn python_of<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+        stack: StackId,
+    ) -> impl DoubleEndedIterator<Item = FrameId> + Clone + 's {
+        let frames = snapshot.stacks.frames_of(stack).iter().copied();
+        frames.filter(|frame| self.get(*frame) != FrameKind::Cpp)
+    }
+
     /// The user's innermost frame of a stack; without one, the innermost of a library; `None` for
     /// a stack without Python.
     #[must_use]

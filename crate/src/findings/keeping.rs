@@ -137,9 +137,9 @@ fn site(
     marks: &StackMarks,
     stack: StackId,
 ) -> Option<FrameId> {
-    let outer = snapshot.stacks.frames_of(stack).iter().rev().copied();
-    outer
-        .filter(|id| kinds.get(*id) != FrameKind::Cpp)
+    kinds
+        .python_of(snapshot, stack)
+        .rev()
         .take_while(|id| marks.phase_of(*id).is_none())
         .filter(|id| kinds.get(*id) == FrameKind::User)
         .last()
@@ -147,13 +147,7 @@ fn site(
 
 /// Whether the user's function that allocates was called by a module, and is not its `forward`.
 fn is_in_hook(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> bool {
-    let python: Vec<FrameId> = snapshot
-        .stacks
-        .frames_of(stack)
-        .iter()
-        .copied()
-        .filter(|id| kinds.get(*id) != FrameKind::Cpp)
-        .collect();
+    let python: Vec<FrameId> = kinds.python_of(snapshot, stack).collect();
     let name =
         |id: FrameId| snapshot.stacks.frame(id).map_or("", |frame| snapshot.texts.get(frame.name));
     let file = |id: FrameId| {

@@ -1,7 +1,7 @@
 //! Forward passes of the step that failed: whether the model has begun anew in it.
 
 use super::Device;
-use super::frame_kind::{FrameKind, FrameKinds};
+use super::frame_kind::FrameKinds;
 use super::marks::{Phase, StackMarks};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
@@ -64,8 +64,7 @@ impl Heads {
         let mut numbers: FxHashMap<Vec<FrameId>, u32> = FxHashMap::default();
         let count = u32::try_from(snapshot.stacks.len()).unwrap_or(u32::MAX);
         let inner = (0..count).map(|id| {
-            let frames = snapshot.stacks.frames_of(StackId(id)).iter().rev().copied();
-            let python = frames.filter(|id| kinds.get(*id) != FrameKind::Cpp);
+            let python = kinds.python_of(snapshot, StackId(id)).rev();
             let inner: Vec<FrameId> =
                 python.skip_while(|id| marks.phase_of(*id).is_none()).collect();
             let is_forward =

@@ -4,7 +4,7 @@
 //! Training steps are found by their backward passes and optimizer; generation and evaluation have
 //! neither, and this is what divides them.
 
-use super::frame_kind::{FrameKind, FrameKinds};
+use super::frame_kind::FrameKinds;
 use super::marks::{Phase, StackMarks};
 use super::phases::Phases;
 use crate::snapshot::Snapshot;
@@ -188,10 +188,7 @@ impl<'a> Loops<'a> {
 }
 
 fn path(snapshot: &Snapshot, kinds: &FrameKinds, marks: &StackMarks, stack: StackId) -> Path {
-    let python = || {
-        let frames = snapshot.stacks.frames_of(stack).iter().rev().copied();
-        frames.filter(|id| kinds.get(*id) != FrameKind::Cpp)
-    };
+    let python = || kinds.python_of(snapshot, stack).rev();
     let outer: Vec<FrameId> = python().take_while(|id| marks.phase_of(*id).is_none()).collect();
     let mut inner = python().skip(outer.len());
     let is_forward = |id: &FrameId| marks.phase_of(*id) == Some(Phase::Forward);

@@ -1,7 +1,7 @@
 //! The verdict as Markdown, for an issue tracker.
 
+use crate::findings::fixes::Fix;
 use crate::units::{Bytes, Count};
-use crate::view::diagnosis::FixReport;
 use crate::view::report::Report;
 use std::fmt::{self, Display, Formatter};
 
@@ -44,7 +44,7 @@ impl Display for ReportMarkdown<'_> {
                 )?;
             }
         }
-        let helpful: Vec<&FixReport> = diagnosis.fixes.iter().filter(|fix| fix.helps).collect();
+        let helpful: Vec<&Fix> = diagnosis.fixes.iter().filter(|fix| fix.helps).collect();
         if !helpful.is_empty() {
             writeln!(f, "\n**{}**\n", diagnosis.fixes_title)?;
         }

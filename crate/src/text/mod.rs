@@ -9,8 +9,9 @@ pub use compare::CompareText;
 pub use message::MessageText;
 pub use what_if::WhatIfText;
 
+use crate::findings::fixes::Fix;
 use crate::units::{Bytes, Count};
-use crate::view::diagnosis::{FixReport, LineReport};
+use crate::view::diagnosis::LineReport;
 use crate::view::report::Report;
 use std::fmt::{self, Display, Formatter};
 
@@ -61,7 +62,7 @@ impl Display for ReportText<'_> {
 fn fixes<'a>(
     f: &mut Formatter<'_>,
     title: &str,
-    fixes: impl Iterator<Item = &'a FixReport>,
+    fixes: impl Iterator<Item = &'a Fix>,
 ) -> fmt::Result {
     for (number, fix) in (1..).zip(fixes) {
         if number == 1 {

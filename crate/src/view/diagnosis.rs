@@ -7,7 +7,7 @@ use crate::findings::Findings;
 use crate::findings::category::Category;
 use crate::findings::checklist::{self, Item};
 use crate::findings::diagnosis::{Cause, Claim, Evidence, Moment};
-use crate::findings::fixes::{Basis, Fix};
+use crate::findings::fixes::Fix;
 use crate::findings::shape::Form;
 use crate::snapshot::Snapshot;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub struct DiagnosisReport {
     /// What the fixes are for, as a heading.
     pub fixes_title: &'static str,
     /// What to do, the largest saving first, then what would not help.
-    pub fixes: Vec<FixReport>,
+    pub fixes: Vec<Fix>,
     /// The shape of the usage over time; `None` without a trace.
     pub shape: Option<ShapeReport>,
     /// The way from the error to its remedy.
@@ -138,27 +138,6 @@ pub struct LineReport {
     pub frames: Vec<FrameView>,
 }
 
-/// A thing to do.
-#[derive(Clone, Debug, Serialize)]
-pub struct FixReport {
-    /// Its name for programs.
-    pub id: &'static str,
-    /// What to do.
-    pub title: String,
-    /// Whether it helps here.
-    pub helps: bool,
-    /// What it takes off the peak; 0 for what does not help.
-    pub saves_bytes: Option<u64>,
-    /// How that is known.
-    pub basis: Basis,
-    /// Where and how.
-    pub note: String,
-    /// What it costs; empty where nothing.
-    pub cost: &'static str,
-    /// Code to copy.
-    pub snippet: Option<String>,
-}
-
 pub(super) fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> DiagnosisReport {
     let diagnosis = &findings.diagnosis;
     let device = findings.device(diagnosis.device);
@@ -205,16 +184,6 @@ pub(super) fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> Diag
             frames: frames(line.stack),
         }
     });
-    let fix = |fix: &Fix| FixReport {
-        id: fix.id,
-        title: fix.title.clone(),
-        helps: fix.helps,
-        saves_bytes: fix.saves_bytes,
-        basis: fix.basis,
-        note: fix.note.clone(),
-        cost: fix.cost,
-        snippet: fix.snippet.clone(),
-    };
     DiagnosisReport {
         device: diagnosis.device,
         entry: diagnosis.entry,
@@ -250,7 +219,7 @@ pub(super) fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> Diag
             Cause::None => "What would lower the peak",
             _ => "What to do",
         },
-        fixes: diagnosis.fixes.iter().map(fix).collect(),
+        fixes: diagnosis.fixes.clone(),
         shape: device.and_then(|device| device.shape).map(|shape| ShapeReport {
             form: shape.form,
             label: shape.form.label(),

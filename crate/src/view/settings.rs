@@ -147,12 +147,7 @@ pub fn reserved(
 
 /// Where the limit was worked out from the recording, the least that it can have been.
 fn least_of(bounds: Bounds, basis: BoundsBasis, recording: &Recording) -> Bounds {
-    match (basis, bounds.limit) {
-        (BoundsBasis::Inferred, Some(_)) => {
-            Bounds { limit: Some(recording.verification.limit.at_least), ..bounds }
-        }
-        _ => bounds,
-    }
+    if basis == BoundsBasis::Inferred { recording.least_bounds() } else { bounds }
 }
 
 fn note(fate: Fate, outcome: &Outcome, least: Bounds, most: Bounds) -> String {

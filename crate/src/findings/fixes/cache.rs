@@ -7,7 +7,7 @@ use crate::units::Bytes;
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let cache = case.of(Category::KvCache);
-    let halved = case.recording.saves(|held| match held.category {
+    let halved = case.saves(|held| match held.category {
         Category::KvCache => Kept::part(0.5),
         _ => Kept::WHOLE,
     });

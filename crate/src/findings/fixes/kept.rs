@@ -10,7 +10,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let Some(kept) = &case.diagnosis.kept else { return Vec::new() };
     // What is kept dies with the step that made it.
     let ends: FxHashMap<usize, u32> = kept.survivors.iter().copied().collect();
-    let saves = case.recording.saves(|held| {
+    let saves = case.saves(|held| {
         let Some((end, allocation)) =
             held.place.and_then(|place| ends.get(&place)).zip(held.allocation)
         else {

@@ -13,7 +13,7 @@ use super::category::Category;
 use super::diagnosis::{Cause, Diagnosis};
 use super::frame_kind::FrameKinds;
 use super::marks::StackMarks;
-use super::savings::Recording;
+use super::savings::{Held, Kept, Recording};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::FrameId;
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl Basis {
 }
 
 /// One thing to do, or one that people try and that would not help here.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fix {
     /// Its name for programs.
     pub id: &'static str,
@@ -110,6 +110,8 @@ pub(super) struct Case<'a> {
     pub(super) marks: &'a StackMarks,
     pub(super) diagnosis: &'a Diagnosis,
     pub(super) recording: Recording<'a>,
+    /// The peak as recorded, in bytes.
+    pub(super) peak: u64,
 }
 
 /// A saving below this share of the peak is not worth the work.
@@ -132,7 +134,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     fixes.sort_by_key(|fix| std::cmp::Reverse(fix.saves_bytes));
     // A cause of its own weight beside the first deserves its best remedy too.
     for claim in case.diagnosis.ranking.iter().skip(1).take(2) {
-        if claim.bytes as f64 >= 0.25 * case.peak() as f64 {
+        if claim.bytes as f64 >= 0.25 * case.peak as f64 {
             let more = match claim.cause {
                 Cause::Activations => running::fixes(case),
                 Cause::Weights => resident::fixes(case),
@@ -142,7 +144,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
             fixes.extend(more.into_iter().max_by_key(|fix| fix.saves_bytes));
         }
     }
-    let least = (case.peak() as f64 * WORTH) as u64;
+    let least = (case.peak as f64 * WORTH) as u64;
     fixes.retain(|fix| fix.saves_bytes.is_none_or(|saves| saves >= least));
     let mut seen: Vec<&'static str> = Vec::new();
     fixes.retain(|fix| {
@@ -154,7 +156,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     fixes
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     fn of(&self, category: Category) -> u64 {
         self.diagnosis.composition[category.place()]
     }
@@ -169,8 +171,9 @@ impl Case<'_> {
             + self.of(Category::OptimizerStates)
     }
 
-    fn peak(&self) -> u64 {
-        self.recording.peak(|_| super::savings::Kept::WHOLE)
+    /// What a change takes off the peak.
+    fn saves(&self, change: impl Fn(&Held<'a>) -> Kept) -> u64 {
+        self.peak.saturating_sub(self.recording.peak(change))
     }
 
     fn is_expandable(&self) -> bool {

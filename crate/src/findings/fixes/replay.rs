@@ -2,7 +2,6 @@
 //! for it, packing and all.
 
 use super::Case;
-use crate::allocator::cache::Bounds;
 use crate::allocator::program::Program;
 use crate::allocator::what_if::{Conditions, what_if};
 use crate::units::{Bytes, Count};
@@ -15,19 +14,17 @@ const OPERATIONS: usize = 1_000_000;
 pub(super) fn sentence(case: &Case<'_>, change: impl FnOnce(&mut Program)) -> Option<String> {
     let failure = case.device.timeline.ooms.last()?.entry;
     let recording = case.device.recording(case.snapshot);
-    let bounds = recording.bounds();
+    // Where the limit is known within bounds only, the least of them is held against.
+    let bounds = recording.least_bounds();
     let is_known = recording.verification.is_exact()
         && bounds.is_bounded()
         && recording.program.operations.len() <= OPERATIONS;
     if !is_known {
         return None;
     }
-    // Where the limit is known within bounds only, the least of them is held against.
-    let least = bounds.limit.map(|_| recording.verification.limit.at_least);
     let mut program = recording.program.clone();
     change(&mut program);
-    let conditions = Conditions::within(Bounds { limit: least, ..bounds });
-    let outcome = what_if(&program, &program.recorded, &conditions);
+    let outcome = what_if(&program, &program.recorded, &Conditions::within(bounds));
     Some(if outcome.passes(failure) {
         format!(
             " Replayed so, the recorded requests get past the failure and reserve {} at most.",

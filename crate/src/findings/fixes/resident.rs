@@ -10,11 +10,11 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let mut fixes = vec![shard(case)];
     let states = case.of(Category::OptimizerStates);
     let weights = case.of(Category::Weights);
+    let is_wide = has_weight_copies(case.device, case.marks);
     if states > 0 || case.request_is(Category::OptimizerStates) {
-        fixes.push(small_optimizer(case, has_weight_copies(case.device, case.marks)));
+        fixes.push(small_optimizer(case, is_wide));
         fixes.push(offloaded_optimizer(case));
     }
-    let is_wide = has_weight_copies(case.device, case.marks);
     if weights > 0 && !case.trains() && states == 0 {
         fixes.push(quantised(case));
     } else if weights > 0 && is_wide {
@@ -31,7 +31,7 @@ impl Case<'_> {
     }
 
     fn saves_part(&self, categories: &[Category], share: f64) -> u64 {
-        self.recording.saves(|held| {
+        self.saves(|held| {
             if categories.contains(&held.category) { Kept::part(share) } else { Kept::WHOLE }
         })
     }
@@ -63,7 +63,7 @@ fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Fix {
     } else {
         "The number takes weights and states to be of 16 bits now; of 32 bits, a quarter would stay."
     };
-    let saves = case.recording.saves(|held| {
+    let saves = case.saves(|held| {
         let is_large = held.category == Category::OptimizerStates && held.requested >= LEAST;
         if is_large { Kept::part(kept) } else { Kept::WHOLE }
     });
@@ -130,7 +130,7 @@ fn gradients_to_none(case: &Case<'_>) -> Option<Fix> {
         })
     };
     // Each such gradient lives from its first step's begin to that step's end only.
-    let saves = case.recording.saves(|held| {
+    let saves = case.saves(|held| {
         if !lives_on(held) {
             return Kept::WHOLE;
         }
@@ -152,7 +152,7 @@ fn gradients_to_none(case: &Case<'_>) -> Option<Fix> {
 
 /// Scratch copies that the optimizer's step makes for all parameters at once.
 fn optimizer_step(case: &Case<'_>) -> Option<Fix> {
-    let saves = case.recording.saves(|held| {
+    let saves = case.saves(|held| {
         let is_scratch = held.category == Category::Temporaries
             && held
                 .allocation

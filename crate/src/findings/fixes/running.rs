@@ -31,7 +31,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
 
 fn batch(case: &Case<'_>) -> Fix {
     let batch = Batch::of(case.recording, case.marks);
-    let before = case.peak();
+    let before = case.peak;
     let saves = before.saturating_sub(batch.peak(0.5));
     let replayed = replay::sentence(case, |program| {
         program.resize(|id, _| batch.requested(id.0 as usize, 0.5));
@@ -72,7 +72,7 @@ fn batch(case: &Case<'_>) -> Fix {
 
 fn checkpoint(case: &Case<'_>) -> Option<Fix> {
     let found = checkpointing(case.snapshot, case.kinds, case.marks, case.recording)?;
-    let saves = case.peak().saturating_sub(found.peak);
+    let saves = case.peak.saturating_sub(found.peak);
     let call = case.line(found.call);
     Some(
         Fix::of(
@@ -128,7 +128,6 @@ fn chunked_loss(case: &Case<'_>) -> Option<Fix> {
     ];
     let stacks = stacks_with(case, &NAMES);
     let saves = case
-        .recording
         .saves(|held| if made_in(case, held, &stacks) { Kept::part(0.125) } else { Kept::WHOLE });
     (saves > 0).then(|| {
         Fix::of(
@@ -163,7 +162,7 @@ fn fused_attention(case: &Case<'_>) -> Option<Fix> {
         .collect();
     sizes.sort_unstable();
     let least = sizes.get(sizes.len() / 2)?.saturating_mul(MATRICES);
-    let saves = case.recording.saves(|held| {
+    let saves = case.saves(|held| {
         if held.requested >= least && is_written_out(held) { Kept::NOTHING } else { Kept::WHOLE }
     });
     (saves > 0).then(|| {

@@ -223,13 +223,7 @@ fn margin(oom: &Oom) -> Option<u64> {
     oom.device_free_bytes.filter(|free| *free < segment).map(|free| segment - free)
 }
 
-/// The segment that serves a request of its own (`get_allocation_size` in
-/// `CUDACachingAllocator.cpp`).
+/// The segment that would serve a request of its own.
 fn segment_bytes(rounded: u64) -> u64 {
-    const MIB: u64 = 1 << 20;
-    match rounded {
-        0..=MIB => 2 * MIB,
-        _ if rounded < 10 * MIB => 20 * MIB,
-        _ => rounded.next_multiple_of(2 * MIB),
-    }
+    Settings::default().segment_size(rounded)
 }

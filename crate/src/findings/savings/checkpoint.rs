@@ -9,7 +9,7 @@ use super::copies::weight_copies;
 use super::{Kept, Recording};
 use crate::findings::Device;
 use crate::findings::category::Category;
-use crate::findings::frame_kind::{FrameKind, FrameKinds};
+use crate::findings::frame_kind::FrameKinds;
 use crate::findings::marks::{Phase, StackMarks};
 use crate::findings::steps::Step;
 use crate::snapshot::Snapshot;
@@ -83,9 +83,7 @@ impl Calls {
         };
         let count = u32::try_from(snapshot.stacks.len()).unwrap_or(u32::MAX);
         let of_stack = (0..count).map(|id| {
-            let all = snapshot.stacks.frames_of(StackId(id)).iter().rev();
-            let path: Vec<FrameId> =
-                all.copied().filter(|id| kinds.get(*id) != FrameKind::Cpp).collect();
+            let path: Vec<FrameId> = kinds.python_of(snapshot, StackId(id)).rev().collect();
             let calls = (1..path.len())
                 .filter(|depth| is_module_call(path[*depth]) && !is_module_call(path[depth - 1]));
             let calls = calls.map(|depth| {

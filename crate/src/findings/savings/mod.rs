@@ -100,11 +100,6 @@ impl<'a> Recording<'a> {
         most.unsigned_abs()
     }
 
-    /// What a change takes off the peak.
-    pub fn saves(&self, change: impl Fn(&Held<'a>) -> Kept) -> u64 {
-        self.peak(|_| Kept::WHOLE).saturating_sub(self.peak(change))
-    }
-
     fn all(&self) -> impl Iterator<Item = Held<'a>> {
         let device = self.device;
         let allocations = device.timeline.allocations.iter().zip(&device.classes).enumerate();
