@@ -14,6 +14,7 @@ import { entriesOf, freshDevice, freshReport, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
+import explore from './views/explore.css';
 import { fill, h, setVars } from './views/dom.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
@@ -85,7 +86,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, blocks, tables, narrow].join('\n'));
+    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, tables, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
     this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -289,10 +290,15 @@ class OomScope extends HTMLElement {
         }
       },
       block: (place) => this.#wantBlock(place),
-      device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
-      show: (entry) => this.#show(entry),
       settingRow: (place, capacity) => this.#open.request('settingRow', { device: this.#store.state.device, place, capacity }),
       complete: (text) => this.#open.request('complete', { device: this.#store.state.device, text }),
+      ask: (kind, payload) => this.#open.request(kind, { device: this.#store.state.device, ...payload }),
+      tab: (tab) => this.#store.set({ tab }),
+      range: (range) => this.#store.set({ range }),
+      counted: (counted) => this.#store.set({ counted }),
+      text: (text) => this.#store.set({ text }),
+      device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
+      show: (entry) => this.#show(entry),
       overlay: (place, capacity) => this.#overlay(place, capacity),
       copyText: () => this.#open.request('text'),
       copyMarkdown: () => this.#open.request('markdown'),

@@ -18,7 +18,11 @@
  * @property {object | null} entry the entry read out: the hovered one, else the pinned one
  * @property {object | null} map the segments and blocks after the pinned entry, or the latest there are
  * @property {object | null} block what the pointer reads off the map
- * @property {string | null} emphasis the one category to keep its colour
+ * @property {string | null} emphasis the one category to keep its colour and to count
+ * @property {{begin: number, end: number} | null} range the entries selected; null for the pinned entry alone
+ * @property {'live' | 'kept' | 'allocated' | 'freed'} counted what is counted of a range
+ * @property {string} text what the stacks counted must contain
+ * @property {'stacks' | 'allocations' | 'steps'} tab of the explorer
  * @property {boolean} overlaid whether what another setting reserves is drawn too
  *
  * @typedef {object} Loading
@@ -45,6 +49,7 @@ export function initialState() {
 export function freshReport(report) {
   return {
     report,
+    tab: 'stacks',
     ...freshDevice(report?.diagnosis.device ?? 0, report),
   };
 }
@@ -64,9 +69,22 @@ export function freshDevice(device, report) {
     map: null,
     block: null,
     emphasis: null,
+    range: null,
+    counted: 'kept',
+    text: '',
     overlaid: false,
   };
 }
+
+/** What the views count, as the worker takes it: a range, or what is held after one entry. */
+export function selectionOf({ report, device, range, pinned, counted, emphasis, text }) {
+  const at = pinned ?? Math.max(entriesOf(report, device) - 1, 0);
+  const span = range === null ? { begin: at, end: at + 1, counted: 'live' } : { ...range, counted };
+  return { ...span, category: emphasis, text };
+}
+
+/** The parts of the state that `selectionOf` reads. */
+export const SELECTING = ['report', 'device', 'range', 'pinned', 'counted', 'emphasis', 'text'];
 
 export function entriesOf(report, device) {
   return report?.devices.find((each) => each.device === device)?.entries ?? 0;

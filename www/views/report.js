@@ -1,9 +1,10 @@
-/** The report in its order: verdict, what to do, timeline, memory map, what if, lines, the error's text, checklist, file. */
+/** The report in its order: verdict, what to do, timeline, memory map, explorer, what if, lines, the error's text, checklist, file. */
 import { blocksView } from './blocks.js';
 import { checklistView } from './checklist.js';
 import { completionView } from './completion.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
+import { exploreView } from './explore.js';
 import { factsView } from './facts.js';
 import { fixesView } from './fixes.js';
 import { linesView } from './lines.js';
@@ -15,7 +16,7 @@ import { whatIfView } from './whatif.js';
  * Built once for each report.
  *
  * @param {import('#wasm').Painter} painter
- * @param {object} on the timeline's, the map's, and `copyText`, `show(entry)`, `device(number)`
+ * @param {object} on the timeline's, the map's, the explorer's, and `copyText`, `show(entry)`, `device(number)`
  * @param {AbortSignal} signal
  */
 export function reportView(report, painter, on, signal) {
@@ -24,6 +25,7 @@ export function reportView(report, painter, on, signal) {
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
   const timeline = timelineView(painter, on, signal, choice?.root ?? null);
   const blocks = blocksView(painter, on, signal);
+  const explore = exploreView(painter, on, signal);
   const whatIf = whatIfView(on);
   const completion = completionView({ complete: on.complete, limit: whatIf.limit });
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));
@@ -35,6 +37,7 @@ export function reportView(report, painter, on, signal) {
     fixesView(diagnosis),
     timeline.root,
     blocks.root,
+    explore.root,
     whatIf.root,
     linesView(diagnosis.lines, labelOf, diagnosis.moment),
     completion.root,
@@ -48,6 +51,7 @@ export function reportView(report, painter, on, signal) {
       choice?.update(state);
       timeline.update(state, changed);
       blocks.update(state, changed);
+      explore.update(state, changed);
       whatIf.update(state, changed);
     },
     focus() {

@@ -9,6 +9,7 @@ pub mod entry;
 pub mod frames;
 pub mod message;
 pub mod report;
+pub mod selection;
 pub mod settings;
 pub mod summary;
 pub mod timeline;

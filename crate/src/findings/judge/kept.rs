@@ -35,7 +35,7 @@ impl Judge<'_> {
                 diagnosis.ruled_out.push((
                     Cause::Leak,
                     format!(
-                        "over {} steps no place in the code keeps more and more",
+                        "over {} steps no place in the code keeps more and more.",
                         Count(steps.len() as u64)
                     ),
                 ));

@@ -99,7 +99,7 @@ impl Judge<'_> {
         } else if steps >= 3 {
             diagnosis
                 .ruled_out
-                .push((Cause::Leak, format!("no place in the code keeps more and more{how}")));
+                .push((Cause::Leak, format!("no place in the code keeps more and more{how}.")));
         }
         // What is lost may have failed.
         let confidence = match self.history {

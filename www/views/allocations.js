@@ -1,0 +1,5 @@
+import { h } from './dom.js';
+
+export function allocationsView() {
+  return { root: h('div', {}), update() {} };
+}
