@@ -168,7 +168,7 @@ class OomScope extends HTMLElement {
     this.#close();
     this.#open = client;
     this.#store.set({ phase: 'report', loading: null, error: null, ...freshReport(report) });
-    this.#spoken.textContent = report.diagnosis.headline;
+    this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
   }
 
   /** Reads an error text; of a file, only if it is one. Answers whether it is shown. */

@@ -14,7 +14,7 @@ const TONES = { none: 'calm', insufficient_data: 'unsure' };
  */
 export function verdictView(report, on) {
   const { diagnosis, record } = report;
-  const headline = h('h1', { 'data-test': 'headline', tabindex: '-1', id: 'headline' }, diagnosis.headline);
+  const headline = h('h1', { 'data-test': 'headline', tabindex: '-1', id: 'headline' }, prose(diagnosis.headline));
   const root = h(
     'section',
     { class: 'card verdict', 'data-test': 'verdict', 'aria-labelledby': 'headline' },

@@ -164,9 +164,14 @@ impl Diagnosis {
         let moment = match oom {
             Some(_) => Moment::Oom,
             None if device.timeline.entries() == 0 => Moment::End,
+            None if matches!(history, History::None | History::StateOnly) => Moment::End,
             None => Moment::Peak,
         };
-        let entry = oom.map_or_else(|| fullest(device).entry, |oom| oom.entry);
+        let entry = match (oom, moment) {
+            (Some(oom), _) => oom.entry,
+            (None, Moment::End) => device.last_entry(),
+            (None, _) => fullest(device).entry,
+        };
         let composition = device.composition(entry);
         let mut diagnosis = Diagnosis {
             device: device.timeline.device,

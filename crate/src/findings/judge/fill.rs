@@ -60,7 +60,11 @@ impl Judge<'_> {
             (
                 Cause::Activations,
                 running + of_running,
-                format!("The running step holds {}{asked}.", Bytes(running)),
+                if running > 0 {
+                    format!("The running step holds {}{asked}.", Bytes(running))
+                } else {
+                    format!("The running step asked for {}.", Bytes(of_running))
+                },
             ),
         ];
         // A failure while loading or in the optimizer's step has nothing else being built.

@@ -31,7 +31,15 @@ impl Judge<'_> {
                 return;
             }
             Some(false) | None if !fits => {
-                diagnosis.ruled_out.push((Cause::Fragmentation, format!("even in one piece, the {idle} idle in the request's pool and stream would not have held its {}.", Bytes(oom.request_bytes))));
+                let request = Bytes(oom.request_bytes);
+                let because = if oom.idle_bytes == 0 {
+                    "nothing lay idle in the request's pool and stream.".to_owned()
+                } else {
+                    format!(
+                        "even in one piece, the {idle} idle in the request's pool and stream would not have held its {request}."
+                    )
+                };
+                diagnosis.ruled_out.push((Cause::Fragmentation, because));
                 return;
             }
             _ => {}

@@ -86,8 +86,11 @@ impl Judge<'_> {
             diagnosis.kept = Some(kept.clone());
             return;
         }
-        let how =
-            if steps == 0 { String::new() } else { format!(" over {} steps", Count(steps as u64)) };
+        let how = match steps {
+            0 => String::new(),
+            1 => " over one step".to_owned(),
+            _ => format!(" over {} steps", Count(steps as u64)),
+        };
         diagnosis.headline = format!(
             "Nothing failed in this recording; at its fullest it held {}.",
             Bytes(peak.allocated)

@@ -61,6 +61,9 @@ impl Judge<'_> {
 
     pub(super) fn tell_failure(&self, diagnosis: &mut Diagnosis, oom: &Oom, need: Option<Need>) {
         let bytes = Bytes(diagnosis.ranking.first().map_or(0, |claim| claim.bytes));
+        let is_limited =
+            oom.device_free_bytes.is_some_and(|free| free >= segment_bytes(oom.request_bytes));
+        let room = if is_limited { "memory limit" } else { "card" };
         let what = match diagnosis.cause() {
             Cause::Fragmentation => {
                 format!("{bytes} of reserved memory lay idle, in holes too small for it")
@@ -82,8 +85,8 @@ impl Judge<'_> {
                 format!("{bytes} are gathered in a tensor that grows with each step")
             }
             Cause::Leak => format!("{bytes} are kept by references that no step lets go of"),
-            Cause::Weights => format!("{} fill the card with {bytes}", held_kinds(diagnosis)),
-            Cause::KvCache => format!("the KV cache fills the card with {bytes}"),
+            Cause::Weights => format!("{} fill the {room} with {bytes}", held_kinds(diagnosis)),
+            Cause::KvCache => format!("the KV cache fills the {room} with {bytes}"),
             _ => format!("the running step's activations need {bytes}"),
         };
         diagnosis.headline =
@@ -106,7 +109,7 @@ impl Judge<'_> {
         if let Some(need) = need.filter(|need| need.ratio > 1.3) {
             summary.push(format!("This step is {:.1} times as large as step {} was at the same place; in all it needs about {}.", need.ratio, Count(need.like as u64 + 1), Bytes(need.bytes)));
         }
-        if oom.device_free_bytes.is_some_and(|free| free >= segment_bytes(oom.request_bytes)) {
+        if is_limited {
             summary.push(format!("The driver still had {} free, so a limit below the card's size refused the request (`set_per_process_memory_fraction`, or another limit).", Bytes(oom.device_free_bytes.unwrap_or(0))));
         }
         if self.device.timeline.ooms.len() > 1 {
