@@ -19,6 +19,9 @@ use oomscope::view::blocks::reading::MapReading;
 use oomscope::view::entry::EntryView;
 use oomscope::view::report::Report;
 use oomscope::view::timeline::TimelineView;
+use oomscope::view::timeline::axis::Along;
+use oomscope::view::timeline::groups::{By, Groups};
+use oomscope::view::timeline::pixels::{Layout, Pixels};
 use oomscope::view::what_if::{Question, WhatIfReport};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -95,7 +98,13 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
     }
     for device in &findings.devices {
         let entries = device.timeline.entries();
-        let _ = TimelineView::of(snapshot, device, 0, entries, 64);
+        for (by, along) in [(By::Category, Along::Entries), (By::Line, Along::Time)] {
+            let groups = Groups::of(snapshot, &findings, device, by);
+            let view = TimelineView::of(snapshot, device, &groups, along, (0, u32::MAX), 64);
+            for layout in [Layout::Heap, Layout::Addresses] {
+                let _ = Pixels::of(snapshot, device, &view, layout, 48);
+            }
+        }
         let question = Question {
             conf: Settings::parse("expandable_segments:True").ok(),
             limit: Some(device.timeline.end.active),

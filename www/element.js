@@ -10,7 +10,7 @@ import { listenToDrops } from './drops.js';
 import { instanceReady } from './instance.js';
 import { Latest } from './latest.js';
 import { Opening } from './opening.js';
-import { entriesOf, freshDevice, freshReport, Store } from './state.js';
+import { entriesOf, EVERYTHING, freshDevice, freshReport, groupsOf, layoutOf, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
@@ -39,7 +39,8 @@ class OomScope extends HTMLElement {
   #connected = null;
   /** Ends the listening of the report shown. */
   #shown = null;
-  #columns = 0;
+  /** Columns and rows of pixels of the timeline. */
+  #size = { widthPx: 0, heightPx: 0 };
   /** Pixels of a row of the map; 0 until somebody looks. */
   #mapWidth = 0;
 
@@ -52,6 +53,16 @@ class OomScope extends HTMLElement {
   #timeline = new Latest(
     (wanted) => this.#open.request('timeline', wanted),
     (value, wanted) => this.#showTimeline(value, wanted),
+    (error) => this.#lost(error),
+  );
+  #overview = new Latest(
+    (wanted) => this.#open.request('timeline', wanted),
+    (value, wanted) => this.#isCurrent(wanted) && value !== null && this.#store.set({ whole: value }),
+    (error) => this.#lost(error),
+  );
+  #allocation = new Latest(
+    (wanted) => this.#open.request('allocation', wanted),
+    (allocation) => this.#store.set({ allocation }),
     (error) => this.#lost(error),
   );
   #entry = new Latest(
@@ -199,6 +210,8 @@ class OomScope extends HTMLElement {
   /** Lets go of the file that is open. */
   #close() {
     this.#timeline.drop();
+    this.#overview.drop();
+    this.#allocation.drop();
     this.#entry.drop();
     this.#map.drop();
     this.#block.drop();
@@ -215,19 +228,33 @@ class OomScope extends HTMLElement {
   // Asking the worker
 
   #wantTimeline() {
-    const { device, window, report } = this.#store.state;
-    if (this.#columns > 0 && entriesOf(report, device) > 0 && this.#open !== null) {
-      this.#timeline.want({ device, ...window, widthPx: this.#columns });
+    const { device, window, report, picture, along, whole } = this.#store.state;
+    if (this.#size.widthPx === 0 || entriesOf(report, device) === 0 || this.#open === null) {
+      return;
+    }
+    const look = { device, along, by: groupsOf(picture), ...this.#size };
+    const layout = layoutOf(picture);
+    this.#timeline.want({ ...look, ...window, layout });
+    const isAll = window.begin === 0 && window.end >= (whole?.view.length ?? EVERYTHING.end);
+    if (whole === null && (layout !== null || !isAll)) {
+      this.#overview.want({ ...look, ...EVERYTHING, layout: null });
     }
   }
 
-  #showTimeline(value, wanted) {
+  #isCurrent({ device, along, by }) {
     const { state } = this.#store;
-    if (wanted.device !== state.device || value === null) {
+    return device === state.device && along === state.along && by === groupsOf(state.picture);
+  }
+
+  #showTimeline(value, wanted) {
+    if (!this.#isCurrent(wanted) || value === null) {
       return;
     }
-    const isWhole = wanted.begin === 0 && wanted.end === value.view.entries;
-    this.#store.set({ shown: value, ...(isWhole || state.whole === null ? { whole: value } : {}) });
+    const { begin, end, length } = value.view;
+    const isWhole = begin === 0 && end === length && value.layout === null;
+    // A window that was to cover everything learns here how much that is.
+    const window = wanted.end > length ? { window: { begin, end } } : {};
+    this.#store.set({ shown: value, ...window, ...(isWhole ? { whole: value } : {}) });
   }
 
   #wantEntry() {
@@ -238,6 +265,17 @@ class OomScope extends HTMLElement {
       this.#store.set({ entry: null });
     } else if (this.#open !== null) {
       this.#entry.want({ device, entry });
+    }
+  }
+
+  #wantAllocation() {
+    const { device, pointed, kept } = this.#store.state;
+    const allocation = pointed ?? kept;
+    if (allocation === null) {
+      this.#allocation.drop();
+      this.#store.set({ allocation: null });
+    } else if (this.#open !== null) {
+      this.#allocation.want({ device, allocation });
     }
   }
 
@@ -276,10 +314,16 @@ class OomScope extends HTMLElement {
       },
       hover: (hovered) => this.#store.set({ hovered }),
       pin: (pinned) => this.#store.set({ pinned }),
+      point: (pointed, isKept) => this.#store.set(isKept ? { kept: pointed, pointed: null } : { pointed }),
       emphasis: (emphasis) => this.#store.set({ emphasis }),
-      columns: (columns) => {
-        if (columns !== this.#columns || this.#store.state.whole === null) {
-          this.#columns = columns;
+      picture: (picture) => this.#showPicture(picture),
+      along: (along) => this.#store.set({ along, whole: null, shown: null, window: EVERYTHING }),
+      selecting: (selecting) => this.#store.set({ selecting }),
+      stop: (forward) => this.#stop(forward),
+      size: (widthPx, heightPx) => {
+        const { widthPx: before, heightPx: rows } = this.#size;
+        if (widthPx !== before || heightPx !== rows || this.#store.state.shown === null) {
+          this.#size = { widthPx, heightPx };
           this.#wantTimeline();
         }
       },
@@ -317,6 +361,25 @@ class OomScope extends HTMLElement {
     }
   }
 
+  #showPicture(picture) {
+    const regroups = groupsOf(picture) !== groupsOf(this.#store.state.picture);
+    this.#store.set({ picture, pointed: null, kept: null, ...(regroups ? { whole: null, emphasis: null } : {}) });
+  }
+
+  /** To the step or failure before or after the pinned entry. */
+  async #stop(forward) {
+    const { device, pinned, report } = this.#store.state;
+    const entry = pinned ?? (forward ? 0 : entriesOf(report, device));
+    try {
+      const next = await this.#open.request('stop', { device, entry, forward });
+      if (next !== undefined && device === this.#store.state.device) {
+        this.#store.set({ pinned: next });
+      }
+    } catch (error) {
+      this.#lost(error);
+    }
+  }
+
   /** An entry that the verdict speaks of: pinned, in the window, in sight. */
   #show(entry) {
     const { report, device } = this.#store.state;
@@ -324,9 +387,10 @@ class OomScope extends HTMLElement {
     if (device !== judged) {
       this.#store.set(freshDevice(judged, report));
     }
-    const { window } = this.#store.state;
-    const shown = window.begin <= entry && entry < window.end;
-    this.#store.set({ pinned: entry, ...(shown ? {} : { window: { begin: 0, end: entriesOf(report, judged) } }) });
+    const { window, along, whole } = this.#store.state;
+    const isShown = along === 'entries' && window.begin <= entry && entry < window.end;
+    const end = along === 'entries' ? entriesOf(report, judged) : (whole?.view.length ?? EVERYTHING.end);
+    this.#store.set({ pinned: entry, ...(isShown ? {} : { window: { begin: 0, end } }) });
     this.#report.focusTimeline();
   }
 
@@ -350,8 +414,11 @@ class OomScope extends HTMLElement {
     if (changed.has('theme')) {
       this.#colour(state.theme);
     }
-    if (changed.has('window') || changed.has('device') || changed.has('report')) {
+    if (['window', 'device', 'report', 'picture', 'along'].some((key) => changed.has(key))) {
       this.#wantTimeline();
+    }
+    if (changed.has('pointed') || changed.has('kept')) {
+      this.#wantAllocation();
     }
     if (changed.has('pinned') || changed.has('device') || changed.has('report')) {
       this.#wantMap();

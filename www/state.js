@@ -12,7 +12,13 @@
  * @property {number} device whose timeline is shown
  * @property {object | null} whole the timeline of all its entries
  * @property {object | null} shown the timeline of the window, or the latest there is
- * @property {{begin: number, end: number}} window the entries to show
+ * @property {{begin: number, end: number}} window the places of the axis to show
+ * @property {'category' | 'line' | 'heap' | 'addresses'} picture what the timeline shows
+ * @property {'entries' | 'time'} along what its places are
+ * @property {boolean} selecting whether a drag over it selects a range
+ * @property {number | null} pointed the allocation under the pointer, where allocations are shown
+ * @property {number | null} kept the one that was clicked
+ * @property {object | null} allocation the one read out
  * @property {number | null} pinned the selected entry
  * @property {number | null} hovered the entry under the pointer
  * @property {object | null} entry the entry read out: the hovered one, else the pinned one
@@ -50,6 +56,8 @@ export function freshReport(report) {
   return {
     report,
     tab: 'stacks',
+    picture: 'category',
+    selecting: false,
     ...freshDevice(report?.diagnosis.device ?? 0, report),
   };
 }
@@ -62,7 +70,11 @@ export function freshDevice(device, report) {
     device,
     whole: null,
     shown: null,
+    along: 'entries',
     window: { begin: 0, end: entries },
+    pointed: null,
+    kept: null,
+    allocation: null,
     pinned: judged ? report.diagnosis.entry : null,
     hovered: null,
     entry: null,
@@ -76,11 +88,26 @@ export function freshDevice(device, report) {
   };
 }
 
+/** How the allocations of a picture are laid out; null where it shows bands. */
+export function layoutOf(picture) {
+  return picture === 'heap' || picture === 'addresses' ? picture : null;
+}
+
+/** What the allocations of one colour have in common. */
+export function groupsOf(picture) {
+  return picture === 'line' ? 'line' : 'category';
+}
+
+/** A window that covers any axis; the answer says how long it is. */
+export const EVERYTHING = { begin: 0, end: 2 ** 32 - 1 };
+
 /** What the views count, as the worker takes it: a range, or what is held after one entry. */
 export function selectionOf({ report, device, range, pinned, counted, emphasis, text }) {
   const at = pinned ?? Math.max(entriesOf(report, device) - 1, 0);
   const span = range === null ? { begin: at, end: at + 1, counted: 'live' } : { ...range, counted };
-  return { ...span, category: emphasis, text };
+  // A line has a colour too, but is chosen by its text.
+  const category = emphasis?.startsWith('line-') ? null : emphasis;
+  return { ...span, category, text };
 }
 
 /** The parts of the state that `selectionOf` reads. */

@@ -21,9 +21,15 @@ function answer({ id, kind, ...request }) {
         postMessage({ id, progress: [done, total] });
       });
     case 'timeline':
-      return session.timeline(request.device, request.begin, request.end, request.widthPx);
+      return session.timeline(request);
     case 'entry':
       return session.entry(request.device, request.entry);
+    case 'allocation':
+      return session.allocation(request.device, request.allocation);
+    case 'range':
+      return session.range(request.device, request.begin, request.end);
+    case 'stop':
+      return session.stop(request.device, request.entry, request.forward);
     case 'blocks':
       return session.blocks(request.device, request.entry, request.widthPx);
     case 'blockAt':

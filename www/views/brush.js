@@ -11,10 +11,10 @@ const STILL_PX = 4;
  * @param {object} on
  * @param {() => {begin: number, end: number} | null} on.window what is shown; null for nothing yet
  * @param {() => boolean} on.isWhole
- * @param {(x: number) => number} on.entryAt
- * @param {(entry: number) => number} on.xOf
- * @param {(one: number, other: number) => void} on.between show what is between two entries
- * @param {(from: {begin: number, end: number}, by: number) => void} on.moved show a window, so many entries later
+ * @param {(x: number) => number} on.placeAt
+ * @param {(place: number) => number} on.xOf
+ * @param {(one: number, other: number) => void} on.between show what is between two places
+ * @param {(from: {begin: number, end: number}, by: number) => void} on.moved show a window, so many places later
  */
 export function listenToBrush(canvas, on) {
   const xOf = (event) => event.clientX - canvas.getBoundingClientRect().left;
@@ -25,19 +25,19 @@ export function listenToBrush(canvas, on) {
     const window = on.window();
     const [left, right] = [on.xOf(window.begin), on.xOf(window.end)];
     const last = window.end - 1;
-    const start = on.entryAt(x);
+    const start = on.placeAt(x);
     if (!on.isWhole()) {
       if (Math.abs(x - left) <= GRIP_PX && Math.abs(x - left) <= Math.abs(x - right)) {
-        return { cursor: 'ew-resize', to: (entry) => on.between(Math.min(entry, last), last) };
+        return { cursor: 'ew-resize', to: (place) => on.between(Math.min(place, last), last) };
       }
       if (Math.abs(x - right) <= GRIP_PX) {
-        return { cursor: 'ew-resize', to: (entry) => on.between(window.begin, Math.max(entry, window.begin)) };
+        return { cursor: 'ew-resize', to: (place) => on.between(window.begin, Math.max(entry, window.begin)) };
       }
       if (left < x && x < right) {
-        return { cursor: 'grab', to: (entry) => on.moved(window, entry - start) };
+        return { cursor: 'grab', to: (place) => on.moved(window, entry - start) };
       }
     }
-    return { cursor: 'crosshair', to: (entry) => on.between(start, entry) };
+    return { cursor: 'crosshair', to: (place) => on.between(start, entry) };
   }
 
   canvas.addEventListener('pointerdown', (event) => {
@@ -52,7 +52,7 @@ export function listenToBrush(canvas, on) {
       canvas.style.cursor = on.window() === null ? '' : grab(x).cursor;
     } else if (drag.pointer === event.pointerId && (drag.moving || Math.abs(x - drag.from) >= STILL_PX)) {
       drag.moving = true;
-      drag.to(on.entryAt(x));
+      drag.to(on.placeAt(x));
     }
   });
   const end = () => {

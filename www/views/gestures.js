@@ -1,12 +1,13 @@
 /**
  * Turns pointers, the wheel and keys over a canvas into what they mean. Places are CSS pixels from
- * the canvas's left edge; what lies there is for others to know.
+ * the canvas's left edge and top; what lies there is for others to know.
  *
  * @typedef {object} On
- * @property {(x: number | null) => void} hover the pointer is there, or nowhere
- * @property {(x: number) => void} tap a click that was no drag
- * @property {(x: number) => void} press the begin of a drag or pinch
+ * @property {(x: number | null, y?: number) => void} hover the pointer is there, or nowhere
+ * @property {(x: number, y: number) => void} tap a click that was no drag
+ * @property {(x: number, shift: boolean) => void} press the begin of a drag or pinch
  * @property {(from: number, to: number) => void} drag since the press
+ * @property {() => void} release the end of a drag
  * @property {(x: number, factor: number) => void} zoom by the wheel, at a place
  * @property {(from: number, to: number, factor: number) => void} pinch since the press: middles and spread
  * @property {(px: number) => void} scroll sideways, by the wheel
@@ -30,15 +31,16 @@ function listenToPointers(canvas, on) {
   let dragging = false;
 
   const xOf = (event) => event.clientX - canvas.getBoundingClientRect().left;
+  const yOf = (event) => event.clientY - canvas.getBoundingClientRect().top;
   const spread = () => {
     const [a, b] = [...down.values()];
     return { middle: (a + b) / 2, width: Math.max(Math.abs(a - b), 20) };
   };
   // A finger more or less is a new gesture.
-  const restart = () => {
+  const restart = (shift) => {
     const [first] = down.values();
     start = down.size === 2 ? spread() : { middle: first, width: 0 };
-    on.press(start.middle);
+    on.press(start.middle, shift);
   };
 
   canvas.addEventListener('pointerdown', (event) => {
@@ -48,13 +50,13 @@ function listenToPointers(canvas, on) {
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, xOf(event));
     dragging = down.size === 2;
-    restart();
+    restart(event.shiftKey);
   });
 
   canvas.addEventListener('pointermove', (event) => {
     const x = xOf(event);
     if (!down.has(event.pointerId)) {
-      on.hover(x);
+      on.hover(x, yOf(event));
       return;
     }
     down.set(event.pointerId, x);
@@ -73,9 +75,11 @@ function listenToPointers(canvas, on) {
       return;
     }
     if (down.size > 0) {
-      restart();
-    } else if (!dragging && event.type === 'pointerup') {
-      on.tap(xOf(event));
+      restart(event.shiftKey);
+    } else if (dragging) {
+      on.release();
+    } else if (event.type === 'pointerup') {
+      on.tap(xOf(event), yOf(event));
     }
   };
   canvas.addEventListener('pointerup', up);

@@ -1,18 +1,24 @@
 /** The timeline with its overview: what is shown of the recording, and the way through it. */
-import { entryAt, pannedWindow, timelineColumns, windowBetween, xOf, zoomedWindow } from '#wasm';
+import { pannedWindow, placeAt, timelineColumns, windowBetween, xOf, zoomedWindow } from '#wasm';
 import { listenToBrush } from './brush.js';
 import { fill, h, oncePerFrame } from './dom.js';
 import { countText, duration } from './format.js';
 import { listen } from './gestures.js';
 import { icon } from './icons.js';
 import { legendView } from './legend.js';
+import { pictureView } from './picture.js';
+import { rangeView } from './range.js';
 import { readoutView } from './readout.js';
 import { tableView } from './table.js';
 
 const STEP = 1.6;
 const PAN = 0.15;
 const EMPTY = 'Nothing was recorded on this device, so there is no course of memory to draw; what the file tells of its end is below.';
-const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go to the entry before and after, zero shows everything.';
+const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go to the entry before and after, brackets to the step or failure before and after, zero shows everything.';
+const HINTS = {
+  false: 'Wheel or pinch to zoom, drag to move, click to pin an entry, drag with Shift to select a range; drag over the strip to choose what is shown.',
+  true: 'Drag to select a range.',
+};
 
 /**
  * @param {import('#wasm').Painter} painter
@@ -20,8 +26,11 @@ const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go t
  * @param {(window: {begin: number, end: number}) => void} on.window show these entries
  * @param {(entry: number | null) => void} on.hover
  * @param {(entry: number) => void} on.pin
+ * @param {(allocation: number | null, kept: boolean) => void} on.point the allocation under the pointer; kept by a click
+ * @param {(range: {begin: number, end: number} | null) => void} on.range select these entries
  * @param {(category: string | null) => void} on.emphasis
- * @param {(columns: number) => void} on.columns the picture is so many columns wide
+ * @param {(columns: number, rows: number) => void} on.size the picture has so many columns and rows of pixels
+ * @param {(forward: boolean) => void} on.stop go to the next step or failure
  * @param {AbortSignal} signal ends all listening outside of the view
  * @param {HTMLElement | null} choice of the device, where there are several
  */
@@ -38,8 +47,11 @@ export function timelineView(painter, on, signal, choice) {
   const cursor = h('div', { class: 'cursor', hidden: true });
   const frame = h('div', { class: 'canvas-frame' }, canvas, cursor);
   const range = h('p', { class: 'range' });
-  const legend = legendView(on.emphasis);
-  const readout = readoutView();
+  const picture = pictureView(on);
+  const rangeStory = rangeView({ ...on, zoomToRange });
+  const legend = legendView(on);
+  const hint = h('p', { class: 'hint' });
+  const readout = readoutView(on);
   const table = tableView(painter);
   const tool = (name, title, act) => h('button', { type: 'button', class: 'icon-button', title, 'aria-label': title, onclick: act }, icon(name));
   const reset = tool('whole', 'Show everything (0)', () => on.window(whole()));
@@ -48,11 +60,13 @@ export function timelineView(painter, on, signal, choice) {
   const chart = h(
     'div',
     {},
+    picture.root,
     legend.root,
     frame,
     overview,
-    h('p', { class: 'hint' }, 'Wheel or pinch to zoom, drag to move, click to pin an entry; drag over the strip to choose a range.'),
+    hint,
     h('p', { class: 'unseen', id: 'timeline-help' }, HELP),
+    rangeStory.root,
     readout.root,
     table.root,
   );
@@ -68,27 +82,39 @@ export function timelineView(painter, on, signal, choice) {
   let state = null;
   let plot = null;
   let overviewPlot = null;
+  /** The window when a drag began, or the entry from which it selects. */
   let pressed = null;
+  let selectedFrom = null;
+  /** The range while it is being drawn. */
+  let draft = null;
 
-  const entries = () => state.whole?.view.entries ?? 0;
-  const whole = () => ({ begin: 0, end: entries() });
-  const isWhole = () => state.window.begin === 0 && state.window.end === entries();
-  const ready = () => plot !== null && state.whole !== null;
-  const under = (x, window = state.window) => entryAt(plot, window.begin, window.end, x);
-  const zoomed = (window, about, factor) => zoomedWindow(window.begin, window.end, entries(), about, factor);
-  const panned = (window, share) => pannedWindow(window.begin, window.end, entries(), share);
-  const inWindow = (entry) => entry !== null && state.window.begin <= entry && entry < state.window.end;
+  const length = () => state.whole?.view.length ?? 0;
+  const whole = () => ({ begin: 0, end: length() });
+  const isWhole = () => state.window.begin === 0 && state.window.end === length();
+  const ready = () => plot !== null && state.whole !== null && state.shown !== null;
+  const under = (x, window = state.window) => placeAt(plot, window.begin, window.end, x);
+  const entryUnder = (x) => painter.entryOf(state.shown, under(x));
+  const zoomed = (window, about, factor) => zoomedWindow(window.begin, window.end, length(), about, factor);
+  const panned = (window, share) => pannedWindow(window.begin, window.end, length(), share);
+  const middle = () => Math.floor((state.window.begin + state.window.end) / 2);
+  const hasPixels = () => state.shown.layout !== null;
 
   function zoomAtPin(factor) {
     if (ready()) {
-      const { begin, end } = state.window;
-      on.window(zoomed(state.window, inWindow(state.pinned) ? state.pinned : Math.floor((begin + end) / 2), factor));
+      const place = state.pinned === null ? undefined : painter.placeOf(state.shown, state.pinned);
+      const isShown = place !== undefined && state.window.begin <= place && place < state.window.end;
+      on.window(zoomed(state.window, isShown ? place : middle(), factor));
     }
+  }
+
+  function zoomToRange() {
+    const [begin, end] = [state.range.begin, state.range.end - 1].map((entry) => painter.placeOf(state.whole, entry));
+    on.window(windowBetween(begin, end, length()));
   }
 
   const draw = oncePerFrame(() => {
     const width = widthOf(frame);
-    if (state === null || state.whole === null || width === 0 || !canvas.isConnected) {
+    if (state === null || state.whole === null || state.shown === null || width === 0 || !canvas.isConnected) {
       return;
     }
     [canvas, overview].forEach((each) => {
@@ -101,6 +127,8 @@ export function timelineView(painter, on, signal, choice) {
       width,
       height: canvas.clientHeight,
       selected: state.pinned,
+      range: span(draft ?? state.range),
+      marked: state.pointed ?? state.kept,
       emphasis: state.emphasis,
       lanes: overviewPlot.lanes,
     });
@@ -110,7 +138,8 @@ export function timelineView(painter, on, signal, choice) {
   });
 
   function moveCursor() {
-    const x = state.hovered === null || plot === null ? undefined : xOf(plot, state.window.begin, state.window.end, state.hovered);
+    const place = state.hovered === null || !ready() ? undefined : painter.placeOf(state.shown, state.hovered);
+    const x = place === undefined ? undefined : xOf(plot, state.window.begin, state.window.end, place);
     cursor.hidden = x === undefined;
     if (x !== undefined) {
       cursor.style.transform = `translateX(${x}px)`;
@@ -122,7 +151,7 @@ export function timelineView(painter, on, signal, choice) {
   const measure = () => {
     draw();
     if (widthOf(frame) > 0) {
-      on.columns(timelineColumns(widthOf(frame), devicePixelRatio));
+      on.size(timelineColumns(widthOf(frame), devicePixelRatio), Math.round(canvas.clientHeight * devicePixelRatio));
     }
   };
   const sizes = new ResizeObserver(measure);
@@ -131,17 +160,47 @@ export function timelineView(painter, on, signal, choice) {
   // Moved to a screen of another density, the element keeps its size.
   window.addEventListener('resize', measure, { signal });
 
+  const point = (x, y, kept) => {
+    if (hasPixels()) {
+      on.point(x === null ? null : (painter.allocationAt(state.shown, x, y) ?? null), kept);
+    }
+  };
+
   const gestures = {
-    hover: (x) => ready() && on.hover(x === null ? null : under(x)),
-    tap(x) {
+    hover(x, y) {
       if (ready()) {
-        on.pin(under(x));
+        on.hover(x === null ? null : entryUnder(x));
+        point(x, y, false);
       }
     },
-    press() {
-      pressed = state.window;
+    tap(x, y) {
+      if (ready()) {
+        on.pin(entryUnder(x));
+        point(x, y, true);
+      }
     },
-    drag: (from, to) => ready() && on.window(panned(pressed, (from - to) / (plot.right - plot.left))),
+    press(x, shift) {
+      pressed = state.window;
+      selectedFrom = (shift || state.selecting) && ready() ? entryUnder(x) : null;
+    },
+    drag(from, to) {
+      if (!ready()) {
+        return;
+      }
+      if (selectedFrom === null) {
+        on.window(panned(pressed, (from - to) / (plot.right - plot.left)));
+      } else {
+        const entry = entryUnder(to);
+        draft = { begin: Math.min(selectedFrom, entry), end: Math.max(selectedFrom, entry) + 1 };
+        draw();
+      }
+    },
+    release() {
+      if (draft !== null) {
+        on.range(draft);
+        draft = null;
+      }
+    },
     pinch: (from, to, factor) =>
       ready() && on.window(panned(zoomed(pressed, under(from, pressed), factor), (from - to) / (plot.right - plot.left))),
     zoom: (x, factor) => ready() && on.window(zoomed(state.window, under(x), factor)),
@@ -151,16 +210,24 @@ export function timelineView(painter, on, signal, choice) {
   listen(canvas, gestures, signal);
   canvas.addEventListener('dblclick', () => ready() && on.window(whole()));
   canvas.addEventListener('keydown', (event) => {
-    const act = event.altKey || event.ctrlKey || event.metaKey ? undefined : KEYS[event.key];
-    if (act && ready()) {
+    if (key(event.key, event)) {
       event.preventDefault();
-      act();
+      event.stopPropagation();
     }
   });
+
+  /** Does what a key means, and answers whether it means anything. */
+  function key(name, event) {
+    const act = event.altKey || event.ctrlKey || event.metaKey ? undefined : KEYS[name];
+    if (act === undefined || !ready()) {
+      return false;
+    }
+    act();
+    return true;
+  }
   const step = (by) => {
-    const from = state.pinned ?? Math.floor((state.window.begin + state.window.end) / 2);
-    const entry = Math.min(Math.max(from + by, 0), entries() - 1);
-    on.pin(entry);
+    const from = state.pinned ?? painter.entryOf(state.shown, middle());
+    on.pin(Math.min(Math.max(from + by, 0), state.whole.view.entries - 1));
   };
   const KEYS = {
     '+': () => zoomAtPin(STEP),
@@ -168,7 +235,13 @@ export function timelineView(painter, on, signal, choice) {
     '-': () => zoomAtPin(1 / STEP),
     _: () => zoomAtPin(1 / STEP),
     0: () => on.window(whole()),
-    Escape: () => on.window(whole()),
+    Escape: () => (state.range === null ? on.window(whole()) : on.range(null)),
+    w: () => zoomAtPin(STEP),
+    s: () => zoomAtPin(1 / STEP),
+    a: () => on.window(panned(state.window, -PAN)),
+    d: () => on.window(panned(state.window, PAN)),
+    '[': () => on.stop(false),
+    ']': () => on.stop(true),
     ArrowLeft: () => on.window(panned(state.window, -PAN)),
     ArrowRight: () => on.window(panned(state.window, PAN)),
     ArrowUp: () => zoomAtPin(STEP),
@@ -182,9 +255,9 @@ export function timelineView(painter, on, signal, choice) {
   listenToBrush(overview, {
     window: () => (state.whole === null || overviewPlot === null ? null : state.window),
     isWhole: () => isWhole(),
-    entryAt: (x) => entryAt(overviewPlot, 0, entries(), x),
-    xOf: (entry) => xOf(overviewPlot, 0, entries(), Math.min(entry, entries() - 1)),
-    between: (one, other) => on.window(windowBetween(one, other, entries())),
+    placeAt: (x) => placeAt(overviewPlot, 0, length(), x),
+    xOf: (place) => xOf(overviewPlot, 0, length(), Math.min(place, length() - 1)),
+    between: (one, other) => on.window(windowBetween(one, other, length())),
     moved: (from, by) => on.window(panned(from, by / Math.max(from.end - from.begin, 1))),
   });
 
@@ -199,19 +272,24 @@ export function timelineView(painter, on, signal, choice) {
         });
         empty.hidden = told;
       }
+      picture.update(state, changed);
+      hint.textContent = HINTS[state.selecting];
+      canvas.classList.toggle('selecting', state.selecting);
+      rangeStory.update(state, changed);
       legend.update(state, changed);
       readout.update(state, changed);
       table.update(state, changed);
       if (changed.has('window') || changed.has('whole') || changed.has('shown')) {
         tellRange();
       }
-      if (['whole', 'shown', 'window', 'pinned', 'emphasis', 'theme'].some((key) => changed.has(key))) {
+      if (['whole', 'shown', 'window', 'pinned', 'range', 'pointed', 'kept', 'emphasis', 'theme'].some((key) => changed.has(key))) {
         draw();
       }
       if (changed.has('hovered')) {
         moveCursor();
       }
     },
+    key,
     focus() {
       canvas.focus({ preventScroll: true });
       root.scrollIntoView({ block: 'nearest' });
@@ -222,15 +300,26 @@ export function timelineView(painter, on, signal, choice) {
     if (state.whole === null) {
       return;
     }
-    const { begin, end } = state.window;
-    const words = isWhole()
-      ? everything(entries())
-      : `Entries ${countText(begin)} to ${countText(end - 1)} of ${countText(entries())}`;
-    const times = state.shown.view.time_us;
+    const total = state.whole.view.entries;
+    const { along, shown_entries: entries, time_us: times } = (state.shown ?? state.whole).view;
+    const [begin, end] = along === 'time' ? entries : [state.window.begin, state.window.end];
+    const isEmpty = along === 'time' && begin === end;
+    const words = isEmpty ? `No entry in this time; ${countText(total)} in all` : isWhole() ? everything(total) : `Entries ${countText(begin)} to ${countText(Math.max(end, begin + 1) - 1)} of ${countText(total)}`;
     fill(range, words, times && times[1] > times[0] && ` · ${duration(times[1] - times[0])}`);
-    canvas.setAttribute('aria-label', `Allocated memory by category. ${words}.`);
+    canvas.setAttribute('aria-label', `${TITLES[state.picture]}. ${words}.`);
     reset.disabled = isWhole();
   }
+}
+
+const TITLES = {
+  category: 'Allocated memory by category',
+  line: 'Allocated memory by the line that made it',
+  heap: 'Allocated memory, each allocation upon those made before it',
+  addresses: 'Device memory by address, each allocation where it lay',
+};
+
+function span(range) {
+  return range === null ? null : [range.begin, range.end];
 }
 
 /** Entries recorded on a device. */

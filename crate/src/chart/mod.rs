@@ -11,6 +11,7 @@ pub mod blocks;
 pub mod hit;
 pub mod layout;
 pub mod overview;
+pub mod pixels;
 pub mod scale;
 mod stack;
 pub mod table;

@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::layout::{PlotArea, PlotRect};
 use super::scale::EntryScale;
-use super::stack;
+use super::stack::{self, Look};
 use super::theme::Theme;
 use super::window::Window;
 use super::{Drawn, Pen, Picture};
@@ -31,10 +31,11 @@ pub fn draw<DB: DrawingBackend>(
         EntryScale::new(whole).px_from_entry(f64::from(entry), edges).round() as i32
     };
 
-    stack::draw(area, &plot, view, whole, theme, None, 0)?;
+    let look = Look { window: whole, theme, emphasis: None, line_px: 0, has_bands: true };
+    stack::draw(area, &plot, view, &look)?;
     let thin = picture.px(1.0);
     for mark in view.marks.iter().filter(|mark| mark.kind == "oom") {
-        let left = column_at(mark.entry).min(plot.right - thin).max(plot.left);
+        let left = column_at(mark.place).min(plot.right - thin).max(plot.left);
         pen.fill(
             left,
             plot.top,

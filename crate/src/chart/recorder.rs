@@ -132,11 +132,11 @@ impl DrawingBackend for Recorder<'_> {
 /// A view of a whole trace: three bands that rise and fall, a failure at the end, two annotations.
 pub(super) fn sample(entries: u32, columns: u32) -> TimelineView {
     const MIB: f64 = 1_048_576.0;
-    let band =
-        |category: &str| Band { category: category.to_owned(), label: category.replace('_', " ") };
+    let band = |key: &str| Band { key: key.to_owned(), label: key.replace('_', " "), text: None };
     let mark = |kind: &str, entry, label: &str| Mark {
         kind: kind.to_owned(),
         entry,
+        place: entry,
         label: label.to_owned(),
     };
     let span = |name: &str, begin, end, lane| Span { name: name.to_owned(), begin, end, lane };
@@ -144,8 +144,9 @@ pub(super) fn sample(entries: u32, columns: u32) -> TimelineView {
         (0..columns).map(move |column| f64::from((column * 7 + band * 11) % 90 + 10) * MIB)
     };
     TimelineView {
-        device: 0,
+        tick_us: 1.0,
         entries,
+        length: entries,
         begin: 0,
         end: entries,
         columns,
@@ -156,9 +157,11 @@ pub(super) fn sample(entries: u32, columns: u32) -> TimelineView {
             mark("oom", entries.saturating_sub(1), "out of memory"),
         ],
         spans: vec![span("step 1", 0, entries / 2, 0), span("forward", 0, entries / 4, 1)],
-        time_us: None,
         band_bytes: (0..3).flat_map(heights).collect(),
         reserved_bytes: vec![310.0 * MIB; columns as usize],
-        overlay_bytes: Vec::new(),
+        column_entries: (0..=columns)
+            .map(|column| (u64::from(column) * u64::from(entries) / u64::from(columns)) as u32)
+            .collect(),
+        ..TimelineView::default()
     }
 }

@@ -126,6 +126,20 @@ pub fn entry_label(entry: u32) -> String {
     Count(u64::from(entry)).to_string()
 }
 
+/// A tick's time since the trace began, told as finely as the ticks lie apart: `250 ms`, `1.5 s`,
+/// `12 min`.
+pub fn time_label(us: f64, step_us: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [(60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "µs")];
+    if us == 0.0 {
+        return "0".to_owned();
+    }
+    // Minutes are told whole.
+    let fits = |(size, _): &&(f64, &str)| us >= *size && (*size < 60e6 || step_us >= *size);
+    let (size, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[3]);
+    let digits = (size / step_us.max(1.0)).log10().ceil().clamp(0.0, 6.0) as usize;
+    format!("{:.digits$} {unit}", us / size)
+}
+
 fn trimmed(number: f64) -> String {
     let text = format!("{number:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -187,6 +201,17 @@ mod tests {
         assert_eq!(labels(0.0, 6), ["0", "1 bytes"]);
         assert_eq!(labels(f64::NAN, 6), ["0", "1 bytes"]);
         assert_eq!(labels(GIB, 0), [""; 0]);
+    }
+
+    #[test]
+    fn times_are_told_as_finely_as_their_ticks() {
+        assert_eq!(time_label(0.0, 100.0), "0");
+        assert_eq!(time_label(250e3, 50e3), "250 ms");
+        assert_eq!(time_label(2e6, 100e3), "2.0 s");
+        assert_eq!(time_label(2_000_010.0, 10.0), "2.00001 s");
+        assert_eq!(time_label(720e6, 60e6), "12 min");
+        assert_eq!(time_label(90e6, 10e6), "90 s");
+        assert_eq!(time_label(700.0, 100.0), "700 µs");
     }
 
     #[test]

@@ -56,14 +56,10 @@ impl<'a> Columns<'a> {
         tops.collect()
     }
 
-    /// The reserved bytes; nowhere less than what the bands add up to.
-    pub(super) fn reserved(&self, allocated: &[f64]) -> Vec<f64> {
-        let reserved = self.values(&self.view.reserved_bytes, 0);
-        reserved
-            .into_iter()
-            .zip(allocated)
-            .map(|(reserved, allocated)| reserved.max(*allocated))
-            .collect()
+    /// The numbers of a row, nowhere less than those of the row below it.
+    pub(super) fn beyond(&self, numbers: &[f64], lower: &[f64]) -> Vec<f64> {
+        let numbers = self.values(numbers, 0);
+        numbers.into_iter().zip(lower).map(|(number, lower)| number.max(*lower)).collect()
     }
 
     /// The outline of a row of bytes from left to right: two points a step, none between equals.
@@ -93,52 +89,68 @@ fn sane(bytes: Option<f64>) -> f64 {
     bytes.filter(|bytes| bytes.is_finite()).map_or(0.0, |bytes| bytes.max(0.0))
 }
 
-/// Draws the bands, what is reserved beyond them, and the reserved line if it has a width.
-///
-/// `emphasis` names the one band to keep its full colour, if only one shall.
+/// How the bands are drawn.
+pub(super) struct Look<'a> {
+    pub(super) window: Window,
+    pub(super) theme: &'a Theme,
+    /// The one band to keep its full colour, if only one shall.
+    pub(super) emphasis: Option<&'a str>,
+    /// Whether the lines are drawn, and how wide; the bands alone for 0.
+    pub(super) line_px: u32,
+    /// Whether the bands are, or pixels of the allocations lie there instead.
+    pub(super) has_bands: bool,
+}
+
+/// Draws the bands, what is freed and awaited by another stream, what is reserved beyond them, and
+/// the lines.
 pub(super) fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     plot: &PlotArea,
     view: &TimelineView,
-    window: Window,
-    theme: &Theme,
-    emphasis: Option<&str>,
-    line_px: u32,
+    look: &Look<'_>,
 ) -> Drawn<(), DB> {
+    let theme = look.theme;
     let scales = Cartesian2d::<EntryScale, ByteScale>::new(
-        EntryScale::new(window),
+        EntryScale::new(look.window),
         ByteScale::with_room_for(view.top_bytes),
         (plot.left..plot.right, plot.bottom..plot.top),
     );
     let area = area.clone().apply_coord_spec(scales);
-    let columns = Columns::new(view, window);
+    let columns = Columns::new(view, look.window);
     let tops = columns.tops();
     let zero = vec![0.0; columns.edges.len()];
     let allocated = tops.last().unwrap_or(&zero);
-    let reserved = columns.reserved(allocated);
+    let active = columns.beyond(&view.active_bytes, allocated);
+    let reserved = columns.beyond(&view.reserved_bytes, &active);
 
-    let fill = |lower: &[f64], upper: &[f64], colour: RGBAColor| match columns.between(lower, upper)
-    {
-        Some(points) => area.draw(&Polygon::new(points, colour.filled())),
-        None => Ok(()),
-    };
-    fill(allocated, &reserved, theme.keyed("idle").to_rgba())?;
-    let mut lower = &zero;
-    for (band, upper) in view.bands.iter().zip(&tops) {
-        let colour = theme.keyed(&band.category);
-        let faded = emphasis.is_some_and(|category| category != band.category);
-        fill(lower, upper, if faded { theme.faded(colour) } else { colour.to_rgba() })?;
-        lower = upper;
+    if look.has_bands {
+        let fill =
+            |lower: &[f64], upper: &[f64], colour: RGBAColor| match columns.between(lower, upper) {
+                Some(points) => area.draw(&Polygon::new(points, colour.filled())),
+                None => Ok(()),
+            };
+        fill(&active, &reserved, theme.keyed("idle").to_rgba())?;
+        fill(allocated, &active, theme.keyed("pending_free").to_rgba())?;
+        let mut lower = &zero;
+        for (band, upper) in view.bands.iter().zip(&tops) {
+            let colour = theme.keyed(&band.key);
+            let faded = look.emphasis.is_some_and(|key| key != band.key);
+            fill(lower, upper, if faded { theme.faded(colour) } else { colour.to_rgba() })?;
+            lower = upper;
+        }
+    }
+    if look.line_px == 0 {
+        return Ok(());
     }
     let line = columns.outline(&reserved);
-    if line_px > 0 && !line.is_empty() {
-        area.draw(&PathElement::new(line, theme.reserved.stroke_width(line_px)))?;
+    if !line.is_empty() {
+        area.draw(&PathElement::new(line, theme.reserved.stroke_width(look.line_px)))?;
     }
     // A replay that ran out ends early; so does its line.
     let told = view.overlay_bytes.len().saturating_sub(columns.first).min(columns.edges.len());
     let overlay = columns.outline(&columns.values(&view.overlay_bytes, 0)[..told]);
-    if line_px > 0 && !overlay.is_empty() {
-        area.draw(&PathElement::new(overlay, theme.overlay.stroke_width(line_px)))?;
+    if !overlay.is_empty() {
+        area.draw(&PathElement::new(overlay, theme.overlay.stroke_width(look.line_px)))?;
     }
     Ok(())
 }
@@ -162,7 +174,8 @@ mod tests {
             let sum: f64 =
                 (0..view.bands.len()).map(|band| view.band_bytes[band * 40 + column]).sum();
             assert_eq!(tops.last().unwrap()[column], sum);
-            assert!(columns.reserved(tops.last().unwrap())[column] >= sum);
+            let reserved = columns.beyond(&view.reserved_bytes, tops.last().unwrap());
+            assert!(reserved[column] >= sum);
         }
     }
 
@@ -191,7 +204,7 @@ mod tests {
         let columns = Columns::new(&view, Window::whole(400));
         let tops = columns.tops();
         assert_eq!((tops[0][0], tops[0][1]), (0.0, 0.0));
-        assert_eq!(columns.reserved(&tops[2]), tops[2]);
+        assert_eq!(columns.beyond(&view.reserved_bytes, &tops[2]), tops[2]);
     }
 
     #[test]

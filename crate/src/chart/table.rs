@@ -32,10 +32,7 @@ fn part(whole: u32, nth: u32, count: u32) -> u32 {
 }
 
 fn row(view: &TimelineView, first: u32, last: u32) -> Row {
-    let entry = |column: u32| {
-        let shown = u64::from(view.end.saturating_sub(view.begin));
-        view.begin + (u64::from(column) * shown / u64::from(view.columns)) as u32
-    };
+    let entry = |column: u32| view.column_entries.get(column as usize).copied().unwrap_or(view.end);
     let bands_at = |column: u32| -> Vec<f64> {
         let index = |band: usize| band * view.columns as usize + column as usize;
         (0..view.bands.len())

@@ -7,6 +7,8 @@
 use plotters::style::{Color, RGBAColor, RGBColor};
 use serde::Serialize;
 
+use crate::view::timeline::groups::LINE_KEYS;
+
 /// Every key that has a colour: the categories, then what else reserved memory can be.
 pub const KEYS: [&str; 13] = [
     "weights",
@@ -23,6 +25,9 @@ pub const KEYS: [&str; 13] = [
     "pending_free",
     "idle",
 ];
+
+/// The place of `unknown`, which the rest of the lines shares.
+const UNKNOWN: usize = 9;
 
 const LIGHT: [u32; 13] = [
     0x413faa, 0xe4c24d, 0x6bb8ea, 0xc84d68, 0x23899f, 0x959224, 0x8a2961, 0x317430, 0x8d75dc,
@@ -102,12 +107,12 @@ impl Theme {
         if dark { Theme::dark() } else { Theme::light() }
     }
 
-    /// The colour of a category, or of `rounding`, `pending_free` or `idle`; any other key, which
-    /// only a later version can bring, looks like `unknown`.
+    /// The colour of a category, of `rounding`, `pending_free` or `idle`, or of a line's group; any
+    /// other key, which only a later version can bring, looks like `unknown`.
     pub fn keyed(&self, key: &str) -> RGBColor {
-        let position = |wanted: &str| KEYS.iter().position(|known| *known == wanted);
-        let index = position(key).or_else(|| position("unknown")).unwrap_or(0);
-        rgb(self.keyed[index])
+        let position = |keys: &[&str], wanted: &str| keys.iter().position(|known| *known == wanted);
+        let index = position(&KEYS, key).or_else(|| position(&LINE_KEYS, key));
+        rgb(self.keyed[index.unwrap_or(UNKNOWN)])
     }
 
     /// All colours that the page shares.
@@ -118,7 +123,7 @@ impl Theme {
             ("failure", self.failure),
             ("accent", self.accent),
         ];
-        let keyed = KEYS.iter().map(|key| (*key, self.keyed(key)));
+        let keyed = KEYS.iter().chain(&LINE_KEYS).map(|key| (*key, self.keyed(key)));
         keyed
             .chain(own)
             .map(|(key, RGBColor(r, g, b))| Swatch {
@@ -250,7 +255,7 @@ mod tests {
     #[test]
     fn the_page_gets_every_colour() {
         let swatches = Theme::light().swatches();
-        assert_eq!(swatches.len(), KEYS.len() + 4);
+        assert_eq!(swatches.len(), KEYS.len() + LINE_KEYS.len() + 4);
         assert_eq!(swatches[0], Swatch { key: "weights", colour: "#413faa".to_owned() });
     }
 }

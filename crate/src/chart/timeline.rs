@@ -5,11 +5,13 @@ use plotters::prelude::{DrawingArea, DrawingBackend, Polygon};
 use plotters::style::{Color, RGBColor};
 
 use super::layout::{LANE_CSS_PX, MARKS_CSS_PX, MOST_LANES, PlotArea, PlotRect};
-use super::scale::{ByteScale, EntryScale, entry_label, tick_label};
-use super::stack::{self, even_px};
+use super::scale::{ByteScale, EntryScale, entry_label, tick_label, time_label};
+use super::stack::{self, Look, even_px};
 use super::theme::Theme;
 use super::window::Window;
 use super::{Align, Drawn, Pen, Picture, elided, width_of};
+use crate::view::timeline::axis::Along;
+use crate::view::timeline::pixels::Layout;
 use crate::view::timeline::{Mark, TimelineView};
 
 /// How a timeline is to be drawn.
@@ -17,11 +19,16 @@ use crate::view::timeline::{Mark, TimelineView};
 pub struct Options {
     /// The colours.
     pub theme: Theme,
-    /// The entries to show; the view's own range, or another while that one is being made.
+    /// The places to show; the view's own range, or another while that one is being made.
     pub window: Window,
-    /// The entry to mark as selected.
+    /// The place to mark as selected.
     pub selected: Option<u32>,
-    /// The one category to keep its full colour, if only one shall.
+    /// The places of the range selected, the end exclusive.
+    pub range: Option<(u32, u32)>,
+    /// What is seen instead of the bands, if anything: how the allocations are laid out, and the
+    /// bytes that the pixels reach up to.
+    pub pixels: Option<(Layout, f64)>,
+    /// The key of the one band to keep its full colour, if only one shall.
     pub emphasis: Option<String>,
     /// Lanes to keep free for annotations, whether or not the window has any.
     pub lanes: u32,
@@ -46,17 +53,21 @@ pub fn draw<DB: DrawingBackend>(
     let chart = Chart { pen: Pen { area, picture }, plot, view, options, theme: &options.theme };
     chart.byte_axis()?;
     chart.entry_axis()?;
-    let line_px = even_px(&picture, 1.5);
-    stack::draw(
-        area,
-        &plot,
-        view,
-        options.window,
-        &options.theme,
-        options.emphasis.as_deref(),
-        line_px,
-    )?;
+    let layout = options.pixels.map(|(layout, _)| layout);
+    if layout != Some(Layout::Addresses) {
+        let look = Look {
+            window: options.window,
+            theme: &options.theme,
+            emphasis: options.emphasis.as_deref(),
+            line_px: even_px(&picture, 1.5),
+            has_bands: layout.is_none(),
+        };
+        stack::draw(area, &plot, view, &look)?;
+        chart.limit()?;
+    }
+    chart.range()?;
     chart.spans()?;
+    chart.returned()?;
     chart.selected()?;
     chart.marks()?;
     Ok(plot.rect(&picture))
@@ -75,7 +86,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         self.pen.picture.px(css_px)
     }
 
-    /// The pixel column in which an entry is drawn, if it is shown.
+    /// The pixel column in which a place is drawn, if it is shown.
     fn column_of(&self, entry: u32) -> Option<i32> {
         let window = self.options.window;
         (window.begin <= entry && entry < window.end).then(|| {
@@ -103,9 +114,14 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         )
     }
 
+    fn bytes(&self) -> ByteScale {
+        let top = self.options.pixels.map_or(self.view.top_bytes, |(_, top)| top);
+        ByteScale::with_room_for(top)
+    }
+
     fn byte_axis(&self) -> Drawn<(), DB> {
         use plotters::coord::ranged1d::Ranged;
-        let scale = ByteScale::with_room_for(self.view.top_bytes);
+        let scale = self.bytes();
         let height_css_px = f64::from(self.plot.bottom - self.plot.top) / self.pen.picture.ratio;
         let most = (height_css_px / 34.0).clamp(2.0, 9.0) as usize;
         let thickness = self.px(1.0);
@@ -131,14 +147,76 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         let most = (width_css_px / 75.0).clamp(2.0, 12.0) as usize;
         let y = self.plot.bottom + self.px(14.0);
         let (tick, thickness) = (self.px(4.0), self.px(1.0));
-        for entry in EntryScale::new(self.options.window).ticks(most) {
+        let ticks = EntryScale::new(self.options.window).ticks(most);
+        let step_us = ticks
+            .windows(2)
+            .next()
+            .map_or(1.0, |pair| f64::from(pair[1] - pair[0]) * self.view.tick_us);
+        for entry in ticks {
             let Some(x) = self.column_of(entry) else { continue };
             let below = self.plot.bottom;
             self.pen.fill(x, below, x + thickness, below + tick, self.theme.grid.to_rgba())?;
-            let label = entry_label(entry);
+            let label = match self.view.along {
+                Along::Entries => entry_label(entry),
+                Along::Time => time_label(f64::from(entry) * self.view.tick_us, step_us),
+            };
             let half = self.pen.width_of(&label) / 2;
             let centre = x.min(self.pen.picture.width_px - half).max(half);
             self.pen.write(&label, (centre, y), Align::Centre, self.theme.text)?;
+        }
+        Ok(())
+    }
+
+    /// The limit, with its label at the left edge: the right is where failures have theirs.
+    fn limit(&self) -> Drawn<(), DB> {
+        use plotters::coord::ranged1d::Ranged;
+        let Some(bytes) = self.view.limit_bytes else { return Ok(()) };
+        let y = self.bytes().map(&bytes, (self.plot.bottom, self.plot.top));
+        let thickness = self.px(1.0);
+        let (dash, gap) = (self.px(6.0), self.px(4.0));
+        let mut left = self.plot.left;
+        while left < self.plot.right {
+            let right = (left + dash).min(self.plot.right);
+            self.pen.fill(left, y, right, y + thickness, self.theme.failure.to_rgba())?;
+            left = right + gap;
+        }
+        let at = (self.plot.left + self.px(4.0), y - self.px(8.0));
+        self.pen.write("limit", at, Align::Left, self.theme.failure)
+    }
+
+    /// The range selected: its edges, and a veil over what is beside it.
+    fn range(&self) -> Drawn<(), DB> {
+        let Some((begin, end)) = self.options.range else { return Ok(()) };
+        let (left, right) = (self.column_at(f64::from(begin)), self.column_at(f64::from(end)));
+        let right = right.max(left + self.px(1.0)).min(self.plot.right);
+        let (top, bottom) = (self.plot.top, self.plot.bottom);
+        let veil = self.theme.surface.mix(0.6);
+        self.pen.fill(self.plot.left, top, left, bottom, veil)?;
+        self.pen.fill(right, top, self.plot.right, bottom, veil)?;
+        let window = self.options.window;
+        if begin >= window.begin && begin < window.end {
+            self.upright(left, 1.0, top, self.theme.accent)?;
+        }
+        if end > window.begin && end <= window.end {
+            self.upright(right, 1.0, top, self.theme.accent)?;
+        }
+        Ok(())
+    }
+
+    /// A small wedge below the plot where segments went back to the driver.
+    fn returned(&self) -> Drawn<(), DB> {
+        let (half, height) = (self.px(3.0), self.px(5.0));
+        let bottom = self.plot.bottom;
+        let mut drawn_to = i32::MIN;
+        for place in &self.view.returned {
+            let Some(column) = self.column_of(*place).filter(|column| *column > drawn_to) else {
+                continue;
+            };
+            drawn_to = column + 2 * half;
+            let left = (column - half).max(self.plot.left);
+            let right = (column + half).min(self.plot.right);
+            let wedge = vec![(left, bottom + height), (right, bottom + height), (column, bottom)];
+            self.pen.area.draw(&Polygon::new(wedge, self.theme.reserved.filled()))?;
         }
         Ok(())
     }
@@ -182,7 +260,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         let (failures, others): (Vec<&Mark>, Vec<&Mark>) =
             self.view.marks.iter().partition(|mark| mark.kind == "oom");
         for mark in others.iter().chain(&failures) {
-            let Some(column) = self.column_of(mark.entry) else { continue };
+            let Some(column) = self.column_of(mark.place) else { continue };
             if mark.kind == "oom" {
                 self.upright(column, 2.0, self.plot.top, self.theme.failure)?;
             } else {
@@ -190,7 +268,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
             }
         }
         for mark in failures.iter().rev().chain(&others) {
-            let Some(column) = self.column_of(mark.entry) else { continue };
+            let Some(column) = self.column_of(mark.place) else { continue };
             if let Some((left, right)) = self.label_place(column, &mark.label, &taken) {
                 taken.push((left, right));
                 self.mark_label(mark, left, right)?;
@@ -240,7 +318,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         Ok(())
     }
 
-    /// The selected entry: a line with a small flag on top.
+    /// The selected place: a line with a small flag on top.
     fn selected(&self) -> Drawn<(), DB> {
         let Some(column) = self.options.selected.and_then(|entry| self.column_of(entry)) else {
             return Ok(());
@@ -262,7 +340,15 @@ mod tests {
     use crate::chart::recorder::{Call, recorded, sample};
 
     fn options(window: Window) -> Options {
-        Options { theme: Theme::light(), window, selected: None, emphasis: None, lanes: 2 }
+        Options {
+            theme: Theme::light(),
+            window,
+            selected: None,
+            range: None,
+            pixels: None,
+            emphasis: None,
+            lanes: 2,
+        }
     }
 
     fn drawn(picture: Picture, view: &TimelineView, options: &Options) -> Vec<Call> {
@@ -374,7 +460,12 @@ mod tests {
     fn labels_that_would_collide_are_left_out() {
         let mut view = sample(400, 40);
         view.marks = (0..50)
-            .map(|nth| Mark { kind: "oom".into(), entry: nth * 8, label: "out of memory".into() })
+            .map(|nth| Mark {
+                kind: "oom".into(),
+                entry: nth * 8,
+                place: nth * 8,
+                label: "out of memory".into(),
+            })
             .collect();
         let calls =
             drawn(Picture::from_css(900.0, 300.0, 1.0), &view, &options(Window::whole(400)));
@@ -385,7 +476,7 @@ mod tests {
     #[test]
     fn the_failure_keeps_its_label_beside_the_peak() {
         let mut view = sample(400, 40);
-        view.marks[0].entry = 398;
+        view.marks[0].place = 398;
         let calls =
             drawn(Picture::from_css(900.0, 300.0, 1.0), &view, &options(Window::whole(400)));
         let texts = texts(&calls);

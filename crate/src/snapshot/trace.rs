@@ -180,6 +180,12 @@ impl Entries {
         })
     }
 
+    /// The action of the entry at `index`; `None` past the end.
+    #[must_use]
+    pub fn action(&self, index: usize) -> Option<Action> {
+        self.action.get(index).copied()
+    }
+
     /// The time of the entry at `index`, where the file has a clock.
     #[must_use]
     pub fn time_us(&self, index: usize) -> Option<i64> {

@@ -51,6 +51,65 @@ pub fn mapped_after(snapshot: &Snapshot, device: u32, entry: u32) -> Vec<MappedR
     ranges.into_iter().map(MappedRange::from).collect()
 }
 
+/// A range of device memory, from the entry that mapped it to the one that let it go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappedLife {
+    /// First byte.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The entry that mapped it; 0 for what is older than the trace.
+    pub begin: u32,
+    /// The entry from which on it is gone; past every entry for what is mapped at the end.
+    pub end: u32,
+}
+
+/// All ranges that `device` ever held during its trace, each as long as it stayed whole: of one that
+/// is cut, what is left is a range of its own. In the order of their ends.
+#[must_use]
+pub fn mapped_lives(snapshot: &Snapshot, device: u32) -> Vec<MappedLife> {
+    let before = mapped_before(snapshot, device);
+    let mut open: BTreeMap<u64, (u64, u32)> =
+        before.into_iter().map(|range| (range.address, (range.size, 0))).collect();
+    let mut lives = Vec::new();
+    for (entry, index) in (0..).zip(snapshot.trace(device)) {
+        let grows = match snapshot.entries.action(index) {
+            Some(Action::SegmentAlloc | Action::SegmentMap) => true,
+            Some(Action::SegmentFree | Action::SegmentUnmap) => false,
+            _ => continue,
+        };
+        let Some(recorded) = snapshot.entries.get(index) else { continue };
+        let address = recorded.address;
+        let gone_to = address.saturating_add(recorded.size);
+        // Whatever lay there has ended, even where the trace forgot to say so.
+        while let Some((&begin, &(size, since))) = open.range(..gone_to).next_back() {
+            let end = begin.saturating_add(size);
+            if end <= address {
+                break;
+            }
+            open.remove(&begin);
+            lives.push(MappedLife { address: begin, size, begin: since, end: entry });
+            if end > gone_to {
+                open.insert(gone_to, (end - gone_to, entry));
+            }
+            if begin < address {
+                open.insert(begin, (address - begin, entry));
+            }
+        }
+        if grows && recorded.size > 0 {
+            open.insert(address, (recorded.size, entry));
+        }
+    }
+    let left = open.into_iter();
+    lives.extend(left.map(|(address, (size, begin))| MappedLife {
+        address,
+        size,
+        begin,
+        end: NONE,
+    }));
+    lives
+}
+
 /// A range of device memory that was mapped at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedRange {

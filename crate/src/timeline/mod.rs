@@ -9,7 +9,7 @@
 
 pub mod allocation;
 mod layout;
-mod mapped;
+pub mod mapped;
 mod replay;
 mod start;
 pub mod usage;

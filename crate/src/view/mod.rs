@@ -1,6 +1,7 @@
 //! What one picture, table or report shows, cut down to its pixels or rows. In go a snapshot and
 //! its findings, out come plain values with every text and number ready to be shown.
 
+pub mod allocation;
 pub mod blocks;
 pub mod cards;
 pub mod completion;
@@ -8,6 +9,7 @@ pub mod diagnosis;
 pub mod entry;
 pub mod frames;
 pub mod message;
+pub mod range;
 pub mod report;
 pub mod selection;
 pub mod settings;

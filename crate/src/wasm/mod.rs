@@ -3,5 +3,7 @@
 mod blob;
 mod convert;
 pub mod message;
+pub mod page;
 pub mod painter;
 pub mod session;
+mod views;

@@ -1,21 +1,20 @@
 //! What the page holds: draws one view at a time into a canvas, and answers what the pointer is on.
 
-use js_sys::{Float64Array, Reflect, Uint32Array};
 use plotters::prelude::IntoDrawingArea;
 use plotters_canvas::CanvasBackend;
 use serde::{Deserialize, Serialize};
-use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
-use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
+use wasm_bindgen::{Clamped, JsCast};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::convert::plain;
+use super::views::{self, Timeline};
 use crate::chart::layout::{PlotArea, PlotRect};
+use crate::chart::pixels::Lens;
 use crate::chart::theme::Theme;
 use crate::chart::window::Window;
-use crate::chart::{Picture, blocks, hit, overview, table, timeline};
-use crate::units::{Bytes, Count};
-use crate::view::blocks::picture::{Cells, MapPicture, Outlines};
-use crate::view::report::RECORD_CODE;
+use crate::chart::{Picture, blocks, overview, table, timeline};
+use crate::view::blocks::picture::MapPicture;
 use crate::view::timeline::TimelineView;
 
 /// Draws timelines and maps into canvases of the page.
@@ -26,7 +25,9 @@ use crate::view::timeline::TimelineView;
 #[derive(Debug, Default)]
 pub struct Painter {
     /// The latest views, with the objects that they came from; the newest last.
-    views: Vec<(JsValue, TimelineView)>,
+    views: Vec<(JsValue, Timeline)>,
+    /// Where the latest timeline's plot area lies, what it shows, and pixels to a CSS pixel.
+    shown: Option<(PlotArea, Window, f64)>,
     /// The latest map, with the object that it came from.
     map: Option<(JsValue, MapPicture)>,
 }
@@ -46,6 +47,8 @@ struct Options {
     ratio: f64,
     dark: bool,
     selected: Option<u32>,
+    range: Option<(u32, u32)>,
+    marked: Option<u32>,
     emphasis: Option<String>,
     /// Lanes to keep free for annotations.
     #[serde(default)]
@@ -81,10 +84,11 @@ impl Painter {
 
     /// Draws a timeline and returns its plot area, `{left, top, right, bottom}` in CSS pixels.
     ///
-    /// `options` are `{width, height, ratio, dark, selected?, emphasis?, lanes?, begin?, end?}`:
-    /// the canvas's size in CSS pixels, the screen's pixel ratio, the selected entry, the one
-    /// category to keep its colour, the lanes to keep free for annotations, and the entries to show
-    /// where they are not the view's own.
+    /// `options` are `{width, height, ratio, dark, selected?, range?, marked?, emphasis?, lanes?,
+    /// begin?, end?}`: the canvas's size in CSS pixels, the screen's pixel ratio, the selected
+    /// entry, the selected range of entries `[begin, end]`, the allocation to stand out, the one
+    /// band to keep its colour, the lanes to keep free for annotations, and the places to show where
+    /// they are not the view's own.
     ///
     /// # Errors
     /// A JavaScript `Error` when the view or the options are not of this form, or the canvas
@@ -97,17 +101,67 @@ impl Painter {
         options: JsValue,
     ) -> Result<JsValue, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
-        let view = self.view(&view)?;
-        let (picture, backend) = cleared(canvas, &options)?;
+        let Timeline { view, pixels } = self.view(&view)?;
+        let (picture, context) = cleared(&canvas, &options)?;
+        let theme = Theme::of(options.dark);
+        let window = options.window(view);
+        let plot = PlotArea::of_timeline(&picture, options.lanes);
+        if let Some((_, pixels)) = pixels {
+            let lens = Lens::new(plot, view, pixels, window);
+            let image = lens.image(&theme, options.emphasis.as_deref(), options.marked);
+            put(&context, plot, &image, lens.size())?;
+        }
         let how = timeline::Options {
-            theme: Theme::of(options.dark),
-            window: options.window(view),
-            selected: options.selected,
+            theme,
+            window,
+            selected: options.selected.and_then(|entry| view.place_of(entry)),
+            range: options.range.and_then(|(begin, end)| view.range_of(begin, end)),
+            pixels: pixels.as_ref().map(|(layout, pixels)| (*layout, pixels.top_bytes)),
             emphasis: options.emphasis.clone(),
             lanes: options.lanes,
         };
+        let backend = backend_of(canvas)?;
         let rect = timeline::draw(&backend.into_drawing_area(), picture, view, &how)?;
+        self.shown = Some((plot, window, picture.ratio));
         to_js(&rect)
+    }
+
+    /// The allocation under a pointer, by its id, where the latest timeline drawn shows pixels of
+    /// allocations; `x` and `y` are CSS pixels from the canvas's left and top.
+    ///
+    /// # Errors
+    /// As [`draw_timeline`](Painter::draw_timeline).
+    #[wasm_bindgen(js_name = allocationAt)]
+    pub fn allocation_at(&mut self, view: JsValue, x: f64, y: f64) -> Result<Option<u32>, JsError> {
+        let Some((plot, window, ratio)) = self.shown else { return Ok(None) };
+        let Timeline { view, pixels: Some((_, pixels)) } = self.view(&view)? else {
+            return Ok(None);
+        };
+        let inside = |css_px: f64, edge: i32| {
+            let px = (css_px * ratio).floor() - f64::from(edge);
+            (px >= 0.0).then_some(px as u32)
+        };
+        let lens = Lens::new(plot, view, pixels, window);
+        let pixel = inside(x, plot.left).zip(inside(y, plot.top));
+        Ok(pixel.filter(|(_, y)| *y < lens.size().1).and_then(|(x, y)| lens.allocation(x, y)))
+    }
+
+    /// The entry that stands at a place of a view's axis.
+    ///
+    /// # Errors
+    /// As [`draw_timeline`](Painter::draw_timeline).
+    #[wasm_bindgen(js_name = entryOf)]
+    pub fn entry_of(&mut self, view: JsValue, place: u32) -> Result<u32, JsError> {
+        Ok(self.view(&view)?.view.entry_at(place))
+    }
+
+    /// The place of an entry on a view's axis; undefined for one outside of a view of times.
+    ///
+    /// # Errors
+    /// As [`draw_timeline`](Painter::draw_timeline).
+    #[wasm_bindgen(js_name = placeOf)]
+    pub fn place_of(&mut self, view: JsValue, entry: u32) -> Result<Option<u32>, JsError> {
+        Ok(self.view(&view)?.view.place_of(entry))
     }
 
     /// Draws an overview with the window `begin`, `end` of the options on it; returns its plot area
@@ -123,9 +177,9 @@ impl Painter {
         options: JsValue,
     ) -> Result<JsValue, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
-        let view = self.view(&view)?;
-        let (picture, backend) = cleared(canvas, &options)?;
-        let area = backend.into_drawing_area();
+        let Timeline { view, .. } = self.view(&view)?;
+        let (picture, _) = cleared(&canvas, &options)?;
+        let area = backend_of(canvas)?.into_drawing_area();
         let rect =
             overview::draw(&area, picture, view, &Theme::of(options.dark), options.window(view))?;
         to_js(&OverviewPlace { rect, lanes: timeline::lanes(view) })
@@ -138,7 +192,7 @@ impl Painter {
     /// A JavaScript `Error` when the view is not of the session's form.
     #[wasm_bindgen(js_name = tableRows)]
     pub fn table_rows(&mut self, view: JsValue, most: u32) -> Result<JsValue, JsError> {
-        to_js(&table::rows(self.view(&view)?, most))
+        to_js(&table::rows(&self.view(&view)?.view, most))
     }
 
     /// The height that a map takes in a width, both in CSS pixels.
@@ -163,8 +217,8 @@ impl Painter {
     ) -> Result<(), JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let view = self.map(&map)?;
-        let (picture, backend) = cleared(canvas, &options)?;
-        let (area, theme) = (backend.into_drawing_area(), Theme::of(options.dark));
+        let (picture, _) = cleared(&canvas, &options)?;
+        let (area, theme) = (backend_of(canvas)?.into_drawing_area(), Theme::of(options.dark));
         blocks::draw(&area, picture, view, &theme, options.emphasis.as_deref())?;
         Ok(())
     }
@@ -196,183 +250,67 @@ impl Painter {
         let known = self.map.take().filter(|(from, _)| js_sys::Object::is(from, result));
         let map = match known {
             Some(map) => map,
-            None => (result.clone(), map_from(result)?),
+            None => (result.clone(), views::map(result)?),
         };
         Ok(&self.map.insert(map).1)
     }
 
-    fn view(&mut self, result: &JsValue) -> Result<&TimelineView, JsError> {
+    fn view(&mut self, result: &JsValue) -> Result<&Timeline, JsError> {
         let known = self.views.iter().position(|(from, _)| js_sys::Object::is(from, result));
         let entry = match known {
             Some(index) => self.views.remove(index),
-            None => (result.clone(), view_from(result)?),
+            None => (result.clone(), views::timeline(result)?),
         };
         if self.views.len() == VIEWS_KEPT {
             self.views.remove(0);
         }
         self.views.push(entry);
-        let newest = self.views.last().map(|(_, view)| view);
+        let newest = self.views.last().map(|(_, timeline)| timeline);
         newest.ok_or_else(|| JsError::new("The view that was just read is gone."))
     }
 }
 
-/// Columns of a timeline's plot area in a canvas of so many CSS pixels: how many to ask of the
-/// session.
-#[wasm_bindgen(js_name = timelineColumns)]
-pub fn timeline_columns(width: f64, ratio: f64) -> u32 {
-    PlotArea::of_timeline(&Picture::from_css(width, 1.0, ratio), 0).columns()
-}
-
-/// The entry under a pointer at `x` CSS pixels from the left edge of a canvas whose plot area is
-/// `rect` and which shows the entries from `begin` up to `end`.
-///
-/// # Errors
-/// A JavaScript `Error` when `rect` is not what a drawing function returned.
-#[wasm_bindgen(js_name = entryAt)]
-pub fn entry_at(rect: JsValue, begin: u32, end: u32, x: f64) -> Result<u32, JsError> {
-    let rect: PlotRect = serde_wasm_bindgen::from_value(rect)?;
-    Ok(hit::entry_at(&rect, Window { begin, end }, x))
-}
-
-/// Where the middle of an entry is, in CSS pixels from the left edge of the canvas; undefined when
-/// it is not shown.
-///
-/// # Errors
-/// As [`entry_at`].
-#[wasm_bindgen(js_name = xOf)]
-pub fn x_of(rect: JsValue, begin: u32, end: u32, entry: u32) -> Result<Option<f64>, JsError> {
-    let rect: PlotRect = serde_wasm_bindgen::from_value(rect)?;
-    Ok(hit::x_of(&rect, Window { begin, end }, entry))
-}
-
-/// The window `{begin, end}` after zooming in by `factor` (out, below 1) about an entry.
-///
-/// # Errors
-/// Only when the object cannot be made.
-#[wasm_bindgen(js_name = zoomedWindow)]
-pub fn zoomed_window(
-    begin: u32,
-    end: u32,
-    entries: u32,
-    about: u32,
-    factor: f64,
-) -> Result<JsValue, JsError> {
-    to_js(&Window { begin, end }.zoomed(entries, about, factor))
-}
-
-/// The window `{begin, end}` moved by a share of its own length, towards the end when positive.
-///
-/// # Errors
-/// Only when the object cannot be made.
-#[wasm_bindgen(js_name = pannedWindow)]
-pub fn panned_window(begin: u32, end: u32, entries: u32, share: f64) -> Result<JsValue, JsError> {
-    to_js(&Window { begin, end }.panned(entries, share))
-}
-
-/// The window `{begin, end}` that shows both of two entries and what is between them.
-///
-/// # Errors
-/// Only when the object cannot be made.
-#[wasm_bindgen(js_name = windowBetween)]
-pub fn window_between(one: u32, other: u32, entries: u32) -> Result<JsValue, JsError> {
-    to_js(&Window::between(entries, one, other))
-}
-
-/// The colours of categories, and of the rest that page and charts share: `[{key, colour}]`.
-///
-/// # Errors
-/// Only when the array cannot be made.
-#[wasm_bindgen]
-pub fn palette(dark: bool) -> Result<JsValue, JsError> {
-    to_js(&Theme::of(dark).swatches())
-}
-
-/// Bytes as PyTorch's own messages print them: `1.50 GiB`.
-#[wasm_bindgen(js_name = bytesText)]
-pub fn bytes_text(bytes: f64) -> String {
-    Bytes(bytes.round() as u64).to_string()
-}
-
-/// A count with separators: `127,602`.
-#[wasm_bindgen(js_name = countText)]
-pub fn count_text(count: f64) -> String {
-    Count(count.round() as u64).to_string()
-}
-
-/// How to record a snapshot that can tell, as Python.
-#[wasm_bindgen(js_name = recordCode)]
-#[must_use]
-pub fn record_code() -> String {
-    RECORD_CODE.to_owned()
-}
-
-fn view_from(result: &JsValue) -> Result<TimelineView, JsError> {
-    let part =
-        |name: &str| Reflect::get(result, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
-    let column = |name: &str| match part(name).dyn_into::<Float64Array>() {
-        Ok(numbers) => Ok(numbers.to_vec()),
-        Err(_) => Err(JsError::new(&format!("A timeline without {name} cannot be drawn."))),
-    };
-    let view: TimelineView = serde_wasm_bindgen::from_value(part("view"))?;
-    Ok(TimelineView {
-        band_bytes: column("bandBytes")?,
-        reserved_bytes: column("reservedBytes")?,
-        overlay_bytes: column("overlayBytes")?,
-        ..view
-    })
-}
-
-fn map_from(result: &JsValue) -> Result<MapPicture, JsError> {
-    let part =
-        |name: &str| Reflect::get(result, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
-    let column = |name: &str| match part(name).dyn_into::<Uint32Array>() {
-        Ok(numbers) => Ok(numbers.to_vec()),
-        Err(_) => Err(JsError::new(&format!("A map without {name} cannot be drawn."))),
-    };
-    let picture: MapPicture = serde_wasm_bindgen::from_value(part("picture"))?;
-    Ok(MapPicture {
-        cells: Cells {
-            row: column("cellRow")?,
-            left: column("cellLeft")?,
-            right: column("cellRight")?,
-            look: column("cellLook")?,
-            height: column("cellHeight")?,
-        },
-        outlines: Outlines {
-            row: column("outlineRow")?,
-            left: column("outlineLeft")?,
-            right: column("outlineRight")?,
-            ends: column("outlineEnds")?,
-        },
-        ..picture
-    })
-}
-
 /// Gives the canvas its size in the screen's pixels and empties it.
 fn cleared(
-    canvas: HtmlCanvasElement,
+    canvas: &HtmlCanvasElement,
     options: &Options,
-) -> Result<(Picture, CanvasBackend), JsError> {
+) -> Result<(Picture, CanvasRenderingContext2d), JsError> {
     let picture = Picture::from_css(options.width, options.height, options.ratio);
     let (width, height) = (picture.width_px.unsigned_abs(), picture.height_px.unsigned_abs());
+    let context = canvas.get_context("2d").ok().flatten();
+    let context = context
+        .and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok())
+        .ok_or_else(no_canvas)?;
     if (canvas.width(), canvas.height()) == (width, height) {
-        let context = canvas.get_context("2d").ok().flatten();
-        if let Some(context) =
-            context.and_then(|context| context.dyn_into::<CanvasRenderingContext2d>().ok())
-        {
-            context.clear_rect(0.0, 0.0, f64::from(width), f64::from(height));
-        }
+        context.clear_rect(0.0, 0.0, f64::from(width), f64::from(height));
     } else {
         canvas.set_width(width);
         canvas.set_height(height);
     }
-    let backend = CanvasBackend::with_canvas_object(canvas);
-    Ok((
-        picture,
-        backend.ok_or_else(|| JsError::new("This browser gives the page no canvas to draw on."))?,
-    ))
+    Ok((picture, context))
 }
 
-fn to_js(value: &impl Serialize) -> Result<JsValue, JsError> {
+fn backend_of(canvas: HtmlCanvasElement) -> Result<CanvasBackend, JsError> {
+    CanvasBackend::with_canvas_object(canvas).ok_or_else(no_canvas)
+}
+
+fn no_canvas() -> JsError {
+    JsError::new("This browser gives the page no canvas to draw on.")
+}
+
+/// Lays an image of so many pixels over a plot area.
+fn put(
+    context: &CanvasRenderingContext2d,
+    plot: PlotArea,
+    image: &[u8],
+    (width, height): (u32, u32),
+) -> Result<(), JsError> {
+    let refused = |error: JsValue| JsError::new(&format!("The picture was refused: {error:?}"));
+    let data = ImageData::new_with_u8_clamped_array_and_sh(Clamped(image), width, height);
+    let data = data.map_err(refused)?;
+    context.put_image_data(&data, f64::from(plot.left), f64::from(plot.top)).map_err(refused)
+}
+
+pub(super) fn to_js(value: &impl Serialize) -> Result<JsValue, JsError> {
     plain(value).map_err(|error| JsError::new(&format!("The page could not be told: {error:?}")))
 }

@@ -8,6 +8,7 @@ use crate::message;
 use crate::snapshot::{self, Snapshot};
 use crate::text::ReportText;
 use crate::text::markdown::ReportMarkdown;
+use crate::view::allocation::AllocationView;
 use crate::view::blocks::BlockMap;
 use crate::view::blocks::picture::{MapPicture, MapStory};
 use crate::view::blocks::placement::Placement;
@@ -16,10 +17,15 @@ use crate::view::blocks::reading::MapReading;
 use crate::view::cards::{CARDS, CONTEXT_MIB};
 use crate::view::completion::complete;
 use crate::view::entry::EntryView;
+use crate::view::range::{RangeView, stop};
 use crate::view::report::Report;
 use crate::view::settings::{self, SettingRow};
 use crate::view::timeline::TimelineView;
+use crate::view::timeline::axis::Along;
+use crate::view::timeline::groups::{By, Groups};
+use crate::view::timeline::pixels::{Layout, Pixels};
 use crate::view::what_if::Question;
+use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 /// One opened snapshot; empty until [`Session::open`].
@@ -28,6 +34,8 @@ use wasm_bindgen::prelude::*;
 pub struct Session {
     opened: Option<(Snapshot, Findings, Report)>,
     rows: Vec<SettingRow>,
+    /// The groups of each device's timeline that were asked for.
+    groups: Vec<(u32, By, Groups)>,
     /// A device, and what a replay reserved after each of its entries.
     overlay: Option<(u32, Vec<u64>)>,
     /// The latest map, for the pointer to read.
@@ -67,30 +75,82 @@ impl Session {
         Ok(value)
     }
 
-    /// The entries from `begin` to `end` (exclusive) of a device in at most `widthPx` columns:
-    /// `{view, bandBytes, reservedBytes}`; `null` before a file is open.
+    /// A stretch of a device's timeline: `{view}` and its columns, and where a layout is asked for
+    /// `{layout, rows, topBytes}` with the pixels; `null` before a file is open.
+    ///
+    /// `wanted` is `{device, begin, end, widthPx, along, by, layout?, heightPx?}`: places of the
+    /// axis (`entries` or `time`), at most so many columns, the groups of the colours (`category` or
+    /// `line`), and for allocations one by one their layout (`heap` or `addresses`) and rows.
+    ///
+    /// # Errors
+    /// When `wanted` is not of this form.
+    pub fn timeline(&mut self, wanted: JsValue) -> Result<JsValue, JsValue> {
+        let wanted: Stretch = serde_wasm_bindgen::from_value(wanted)?;
+        let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
+        let Some(found) = findings.device(wanted.device) else { return Ok(JsValue::NULL) };
+        let is_known =
+            |(device, by, _): &(u32, By, Groups)| (*device, *by) == (wanted.device, wanted.by);
+        if !self.groups.iter().any(is_known) {
+            let groups = Groups::of(snapshot, findings, found, wanted.by);
+            self.groups.push((wanted.device, wanted.by, groups));
+        }
+        let Some((.., groups)) = self.groups.iter().find(|known| is_known(known)) else {
+            return Ok(JsValue::NULL);
+        };
+        let shown = (wanted.begin, wanted.end);
+        let mut view =
+            TimelineView::of(snapshot, found, groups, wanted.along, shown, wanted.width_px);
+        if let Some((_, reserved)) = self.overlay.as_ref().filter(|(of, _)| *of == wanted.device) {
+            view.overlay(reserved);
+        }
+        let pixels = wanted
+            .layout
+            .map(|layout| Pixels::of(snapshot, found, &view, layout, wanted.height_px))
+            .unwrap_or_default();
+        let bytes = |numbers: &[f64]| js_sys::Float64Array::from(numbers).into();
+        let counts = |numbers: &[u32]| js_sys::Uint32Array::from(numbers).into();
+        Ok(object(&[
+            ("view", plain(&view)?),
+            ("columnEntries", counts(&view.column_entries)),
+            ("moments", counts(&view.moments)),
+            ("bandBytes", bytes(&view.band_bytes)),
+            ("activeBytes", bytes(&view.active_bytes)),
+            ("reservedBytes", bytes(&view.reserved_bytes)),
+            ("overlayBytes", bytes(&view.overlay_bytes)),
+            ("layout", plain(&wanted.layout)?),
+            ("rows", pixels.rows.into()),
+            ("topBytes", pixels.top_bytes.into()),
+            ("look", js_sys::Uint8Array::from(pixels.look.as_slice()).into()),
+            ("allocation", counts(&pixels.allocation)),
+        ]))
+    }
+
+    /// One allocation by its id; `null` where there is none.
     ///
     /// # Errors
     /// None that a caller could mend.
-    pub fn timeline(
-        &self,
-        device: u32,
-        begin: u32,
-        end: u32,
-        width_px: u32,
-    ) -> Result<JsValue, JsValue> {
+    pub fn allocation(&self, device: u32, id: u32) -> Result<JsValue, JsValue> {
         let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
-        let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
-        let mut view = TimelineView::of(snapshot, found, begin, end, width_px);
-        if let Some((_, reserved)) = self.overlay.as_ref().filter(|(of, _)| *of == device) {
-            view.overlay(reserved);
-        }
-        Ok(object(&[
-            ("view", plain(&view)?),
-            ("bandBytes", js_sys::Float64Array::from(view.band_bytes.as_slice()).into()),
-            ("reservedBytes", js_sys::Float64Array::from(view.reserved_bytes.as_slice()).into()),
-            ("overlayBytes", js_sys::Float64Array::from(view.overlay_bytes.as_slice()).into()),
-        ]))
+        let found = findings.device(device);
+        let view = found.and_then(|found| AllocationView::of(snapshot, findings, found, id));
+        view.map_or(Ok(JsValue::NULL), |view| plain(&view))
+    }
+
+    /// The begin of a step, or the failure, before or after an entry; undefined where there is none.
+    #[must_use]
+    pub fn stop(&self, device: u32, entry: u32, forward: bool) -> Option<u32> {
+        let (_, findings, _) = self.opened.as_ref()?;
+        stop(findings.device(device)?, entry, forward)
+    }
+
+    /// What became of a range of entries, `{begin, end}` and its sums; `null` before a file is open.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
+    pub fn range(&self, device: u32, begin: u32, end: u32) -> Result<JsValue, JsValue> {
+        let Some((_, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
+        let found = findings.device(device);
+        found.map_or(Ok(JsValue::NULL), |found| plain(&RangeView::of(found, begin, end)))
     }
 
     /// One entry with the state after it; `null` where there is none.
@@ -219,6 +279,20 @@ impl Session {
             .map(|(.., report)| ReportMarkdown(report).to_string())
             .unwrap_or_default()
     }
+}
+
+/// The stretch of a timeline that the page wants.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stretch {
+    device: u32,
+    begin: u32,
+    end: u32,
+    width_px: u32,
+    along: Along,
+    by: By,
+    layout: Option<Layout>,
+    height_px: u32,
 }
 
 fn question(capacity: Option<f64>) -> Question {
