@@ -46,7 +46,8 @@ export function listenToDrops(element, on, signal) {
   window.addEventListener('drop', drop, { signal });
 }
 
-function fillsPage(element) {
+/** Whether the element is the page, as far as anyone sees. */
+export function fillsPage(element) {
   const { width, height } = element.getBoundingClientRect();
   return width >= 0.9 * innerWidth && height >= 0.9 * innerHeight;
 }

@@ -1,12 +1,15 @@
 /**
  * `<oom-scope>`: a snapshot of PyTorch's CUDA memory, or an error's text, from the drop to the verdict.
  *
- * Attributes: `src`, a snapshot to open; `sample`, one to offer; `theme`, `light` or `dark`. Its
+ * Attributes: `src`, a snapshot to open; `sample`, one to offer; `theme`, `light` or `dark`;
+ * `linked`, for the page's address to follow the view. Its
  * state, worker and painter are its own, so a page may hold several. It grows with what it shows
  * unless it is given a height; then it scrolls.
  */
 import { Painter, palette, readMessage, recordCode } from '#wasm';
 import { listenToDrops } from './drops.js';
+import { listenToKeys } from './keys.js';
+import { fragmentOf, stateOf } from './link.js';
 import { instanceReady } from './instance.js';
 import { Latest } from './latest.js';
 import { Opening } from './opening.js';
@@ -15,7 +18,7 @@ import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
 import explore from './views/explore.css';
-import { fill, h, setVars } from './views/dom.js';
+import { fill, h, oncePerFrame, setVars } from './views/dom.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
@@ -114,6 +117,7 @@ class OomScope extends HTMLElement {
       refuse: (error) => this.#store.set({ error }),
     };
     listenToDrops(this, drops, signal);
+    listenToKeys(this, (event) => this.#store.state.phase === 'report' && this.#report.key(event.key), signal);
     const stop = onSystemTheme(() => this.#setTheme());
     signal.addEventListener('abort', stop);
     this.#opening.warm();
@@ -178,7 +182,8 @@ class OomScope extends HTMLElement {
     this.#preparePainter();
     this.#close();
     this.#open = client;
-    this.#store.set({ phase: 'report', loading: null, error: null, ...freshReport(report) });
+    const linked = this.hasAttribute('linked') ? stateOf(location.hash.slice(1), report) : {};
+    this.#store.set({ phase: 'report', loading: null, error: null, ...freshReport(report), ...linked });
     this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
   }
 
@@ -411,6 +416,9 @@ class OomScope extends HTMLElement {
     }
     this.#wait?.update(state, changed);
     this.#report?.update(state, changed);
+    if (state.phase === 'report' && this.hasAttribute('linked')) {
+      this.#link();
+    }
     if (changed.has('theme')) {
       this.#colour(state.theme);
     }
@@ -427,6 +435,17 @@ class OomScope extends HTMLElement {
       this.#wantEntry();
     }
   }
+
+  /** The address follows the view; once a frame, since browsers count how often it changes. */
+  #link = oncePerFrame(() => {
+    const { state } = this.#store;
+    if (state.phase === 'report') {
+      const fragment = fragmentOf(state);
+      if (fragment !== location.hash.slice(1)) {
+        history.replaceState(history.state, '', `${location.pathname}${location.search}${fragment && `#${fragment}`}`);
+      }
+    }
+  });
 
   #showPhase(state, changed) {
     if (changed.has('report')) {

@@ -29,6 +29,7 @@ for (const c of clicks) {
   if (verb === 'wheel') { const box = await tl.boundingBox(); await page.mouse.move(box.x + Number(arg) * box.width, box.y + 100); await page.mouse.wheel(0, -600); }
   if (verb === 'sel') await page.getByTestId('counted').selectOption(arg);
   if (verb === 'into') await page.getByTestId(arg).scrollIntoViewIfNeeded();
+  if (verb === 'url') console.log(page.url());
   if (verb === 'shot') { await page.waitForTimeout(700); await page.screenshot({ path: `/tmp/b/shots/look${n}.png` }); n++; }
   await page.waitForTimeout(250);
 }

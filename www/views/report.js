@@ -4,6 +4,7 @@ import { checklistView } from './checklist.js';
 import { completionView } from './completion.js';
 import { deviceSwitch } from './devices.js';
 import { h } from './dom.js';
+import { helpView } from './help.js';
 import { exploreView } from './explore.js';
 import { factsView } from './facts.js';
 import { fixesView } from './fixes.js';
@@ -11,6 +12,9 @@ import { linesView } from './lines.js';
 import { timelineView } from './timeline.js';
 import { verdictView } from './verdict.js';
 import { whatIfView } from './whatif.js';
+
+/** Keys of the timeline that are its own wherever the focus is; the others would take the page's. */
+const ANYWHERE = new Set(['w', 'a', 's', 'd', '+', '=', '-', '_', '0', '[', ']', 'Escape']);
 
 /**
  * Built once for each report.
@@ -23,7 +27,8 @@ export function reportView(report, painter, on, signal) {
   const { diagnosis, devices } = report;
   const verdict = verdictView(report, on);
   const choice = devices.length > 1 ? deviceSwitch(devices, diagnosis.device, on.device) : null;
-  const timeline = timelineView(painter, on, signal, choice?.root ?? null);
+  const help = helpView();
+  const timeline = timelineView(painter, { ...on, help: help.open }, signal, choice?.root ?? null);
   const blocks = blocksView(painter, on, signal);
   const explore = exploreView(painter, on, signal);
   const whatIf = whatIfView(on);
@@ -43,6 +48,7 @@ export function reportView(report, painter, on, signal) {
     completion.root,
     checklistView(diagnosis),
     factsView(report),
+    help.root,
   );
 
   return {
@@ -58,5 +64,11 @@ export function reportView(report, painter, on, signal) {
       verdict.headline.focus({ preventScroll: true });
     },
     focusTimeline: timeline.focus,
+    /** Does what a key means anywhere in the report, and answers whether it means anything. */
+    key(name) {
+      const act = { '/': explore.search, '?': help.open }[name];
+      act?.();
+      return act !== undefined || (ANYWHERE.has(name) && timeline.key(name));
+    },
   };
 }

@@ -9,6 +9,7 @@ import { legendView } from './legend.js';
 import { pictureView } from './picture.js';
 import { rangeView } from './range.js';
 import { readoutView } from './readout.js';
+import { saveChart } from './save.js';
 import { tableView } from './table.js';
 
 const STEP = 1.6;
@@ -30,6 +31,7 @@ const HINTS = {
  * @param {(range: {begin: number, end: number} | null) => void} on.range select these entries
  * @param {(category: string | null) => void} on.emphasis
  * @param {(columns: number, rows: number) => void} on.size the picture has so many columns and rows of pixels
+ * @param {() => void} on.help show the keys
  * @param {(forward: boolean) => void} on.stop go to the next step or failure
  * @param {AbortSignal} signal ends all listening outside of the view
  * @param {HTMLElement | null} choice of the device, where there are several
@@ -55,7 +57,17 @@ export function timelineView(painter, on, signal, choice) {
   const table = tableView(painter);
   const tool = (name, title, act) => h('button', { type: 'button', class: 'icon-button', title, 'aria-label': title, onclick: act }, icon(name));
   const reset = tool('whole', 'Show everything (0)', () => on.window(whole()));
-  const tools = h('div', { class: 'tools' }, tool('minus', 'Zoom out (−)', () => zoomAtPin(1 / STEP)), tool('plus', 'Zoom in (+)', () => zoomAtPin(STEP)), reset);
+  const svg = tool('vector', 'Save the picture as SVG', () => ready() && save('svg'));
+  const save = (kind) => saveChart({ kind, canvas, painter, state, options: options(), name: state.report.file.name });
+  const tools = h(
+    'div',
+    { class: 'tools' },
+    tool('image', 'Save the picture as PNG', () => ready() && save('png')),
+    svg,
+    tool('keys', 'Keys (?)', on.help),
+    tool('minus', 'Zoom out (−)', () => zoomAtPin(1 / STEP)), tool('plus', 'Zoom in (+)', () => zoomAtPin(STEP)),
+    reset,
+  );
   const empty = h('p', { class: 'quiet' }, EMPTY);
   const chart = h(
     'div',
@@ -122,20 +134,27 @@ export function timelineView(painter, on, signal, choice) {
     });
     const look = { ratio: devicePixelRatio, dark: state.theme === 'dark', ...state.window };
     overviewPlot = painter.drawOverview(overview, state.whole, { ...look, width, height: overview.clientHeight });
-    plot = painter.drawTimeline(canvas, state.shown, {
-      ...look,
-      width,
+    plot = painter.drawTimeline(canvas, state.shown, options());
+    svg.disabled = hasPixels();
+    canvas.dataset.begin = state.window.begin;
+    canvas.dataset.end = state.window.end;
+    moveCursor();
+  });
+
+  function options() {
+    return {
+      ratio: devicePixelRatio,
+      dark: state.theme === 'dark',
+      ...state.window,
+      width: widthOf(frame),
       height: canvas.clientHeight,
       selected: state.pinned,
       range: span(draft ?? state.range),
       marked: state.pointed ?? state.kept,
       emphasis: state.emphasis,
       lanes: overviewPlot.lanes,
-    });
-    canvas.dataset.begin = state.window.begin;
-    canvas.dataset.end = state.window.end;
-    moveCursor();
-  });
+    };
+  }
 
   function moveCursor() {
     const place = state.hovered === null || !ready() ? undefined : painter.placeOf(state.shown, state.hovered);
@@ -210,15 +229,15 @@ export function timelineView(painter, on, signal, choice) {
   listen(canvas, gestures, signal);
   canvas.addEventListener('dblclick', () => ready() && on.window(whole()));
   canvas.addEventListener('keydown', (event) => {
-    if (key(event.key, event)) {
+    const isPlain = !event.altKey && !event.ctrlKey && !event.metaKey;
+    if (isPlain && key(event.key)) {
       event.preventDefault();
-      event.stopPropagation();
     }
   });
 
   /** Does what a key means, and answers whether it means anything. */
-  function key(name, event) {
-    const act = event.altKey || event.ctrlKey || event.metaKey ? undefined : KEYS[name];
+  function key(name) {
+    const act = KEYS[name];
     if (act === undefined || !ready()) {
       return false;
     }

@@ -1,6 +1,6 @@
 //! What the page holds: draws one view at a time into a canvas, and answers what the pointer is on.
 
-use plotters::prelude::IntoDrawingArea;
+use plotters::prelude::{IntoDrawingArea, SVGBackend};
 use plotters_canvas::CanvasBackend;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -16,6 +16,7 @@ use crate::chart::window::Window;
 use crate::chart::{Picture, blocks, overview, table, timeline};
 use crate::view::blocks::picture::MapPicture;
 use crate::view::timeline::TimelineView;
+use crate::view::timeline::pixels::{Layout, Pixels};
 
 /// Draws timelines and maps into canvases of the page.
 ///
@@ -65,6 +66,24 @@ impl Options {
     }
 }
 
+impl Options {
+    fn timeline(
+        &self,
+        view: &TimelineView,
+        pixels: Option<&(Layout, Pixels)>,
+    ) -> timeline::Options {
+        timeline::Options {
+            theme: Theme::of(self.dark),
+            window: self.window(view),
+            selected: self.selected.and_then(|entry| view.place_of(entry)),
+            range: self.range.and_then(|(begin, end)| view.range_of(begin, end)),
+            pixels: pixels.map(|(layout, pixels)| (*layout, pixels.top_bytes)),
+            emphasis: self.emphasis.clone(),
+            lanes: self.lanes,
+        }
+    }
+}
+
 /// A plot area in CSS pixels, and the lanes that the view's annotations need.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct OverviewPlace {
@@ -111,19 +130,32 @@ impl Painter {
             let image = lens.image(&theme, options.emphasis.as_deref(), options.marked);
             put(&context, plot, &image, lens.size())?;
         }
-        let how = timeline::Options {
-            theme,
-            window,
-            selected: options.selected.and_then(|entry| view.place_of(entry)),
-            range: options.range.and_then(|(begin, end)| view.range_of(begin, end)),
-            pixels: pixels.as_ref().map(|(layout, pixels)| (*layout, pixels.top_bytes)),
-            emphasis: options.emphasis.clone(),
-            lanes: options.lanes,
-        };
+        let how = options.timeline(view, pixels.as_ref());
         let backend = backend_of(canvas)?;
         let rect = timeline::draw(&backend.into_drawing_area(), picture, view, &how)?;
         self.shown = Some((plot, window, picture.ratio));
         to_js(&rect)
+    }
+
+    /// The same picture as SVG, without the pixels of allocations.
+    ///
+    /// # Errors
+    /// As [`draw_timeline`](Painter::draw_timeline).
+    #[wasm_bindgen(js_name = timelineSvg)]
+    pub fn timeline_svg(&mut self, view: JsValue, options: JsValue) -> Result<String, JsError> {
+        let options: Options = serde_wasm_bindgen::from_value(options)?;
+        let Timeline { view, .. } = self.view(&view)?;
+        let picture = Picture::from_css(options.width, options.height, 1.0);
+        let size = (picture.width_px.unsigned_abs(), picture.height_px.unsigned_abs());
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+            let how = options.timeline(view, None);
+            area.fill(&how.theme.surface)?;
+            timeline::draw(&area, picture, view, &how)?;
+            area.present()?;
+        }
+        Ok(svg)
     }
 
     /// The allocation under a pointer, by its id, where the latest timeline drawn shows pixels of

@@ -1,0 +1,27 @@
+/** The keys, on a sheet of their own. */
+import { h } from './dom.js';
+import { icon } from './icons.js';
+
+const KEYS = [
+  [['W', 'S', '+', '−'], 'zoom in and out, about the pinned entry'],
+  [['A', 'D'], 'move left and right; so do the arrow keys on the timeline'],
+  [['0', 'Esc'], 'show everything; Esc lets go of a selected range first'],
+  [['[', ']'], 'go to the step or failure before and after'],
+  [[',', '.'], 'go to the entry before and after, on the timeline'],
+  [['Shift'], 'held while dragging over the timeline: select a range'],
+  [['/'], 'search the stacks'],
+  [['?'], 'show these keys'],
+];
+
+export function helpView() {
+  const close = h('button', { type: 'button', class: 'icon-button', title: 'Close', 'aria-label': 'Close', onclick: () => root.close() }, icon('close'));
+  const root = h(
+    'dialog',
+    { class: 'help', 'data-test': 'help', 'aria-labelledby': 'help-title' },
+    h('div', { class: 'help-top' }, h('h2', { id: 'help-title' }, 'Keys'), h('span', { class: 'space' }), close),
+    h('dl', {}, KEYS.map(([keys, meaning]) => h('div', {}, h('dt', {}, keys.map((key) => h('kbd', {}, key))), h('dd', {}, meaning)))),
+  );
+  // A click beside the sheet closes it.
+  root.addEventListener('click', (event) => event.target === root && root.close());
+  return { root, open: () => root.showModal() };
+}

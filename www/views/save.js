@@ -1,0 +1,25 @@
+/** Files made of what is shown. */
+import { h } from './dom.js';
+
+/** Saves what a canvas shows as `kind`: `png` with the surface behind it, or `svg` drawn anew. */
+export async function saveChart({ kind, canvas, painter, state, options, name }) {
+  const base = name.replace(/\.(pickle|pkl|json|xz|gz|zst|zip)/g, '');
+  if (kind === 'svg') {
+    saveBlob(new Blob([painter.timelineSvg(state.shown, options)], { type: 'image/svg+xml' }), `${base}.svg`);
+    return;
+  }
+  const copy = h('canvas', { width: canvas.width, height: canvas.height });
+  const context = copy.getContext('2d');
+  context.fillStyle = getComputedStyle(canvas).getPropertyValue('--surface');
+  context.fillRect(0, 0, copy.width, copy.height);
+  context.drawImage(canvas, 0, 0);
+  saveBlob(await new Promise((resolve) => copy.toBlob(resolve)), `${base}.png`);
+}
+
+/** Hands a blob to the browser as a file of this name. */
+export function saveBlob(blob, name) {
+  const url = URL.createObjectURL(blob);
+  h('a', { href: url, download: name }).click();
+  // The browser has taken it by the next task or so; a minute is long past it.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
