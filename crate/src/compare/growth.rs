@@ -105,16 +105,24 @@ impl Growth {
     }
 }
 
-/// Steps that first allocate after the end of `first`; `None` without a clock, without steps, or where the
-/// trace of `last` does not reach back to it.
+/// Steps of `last` that `first` has not; `None` without a clock, without steps, or where the trace of
+/// `last` does not reach back to `first`.
+///
+/// Steps are counted in each file by itself: what follows a step's last entry in `first` is the
+/// begin of a next one in `last`, so that begins alone would tell one step too few.
 fn steps_between(first: &Run, last: &Run) -> Option<u32> {
     let [_, first_end] = first.fingerprint.clock_us?;
     let [last_begin, _] = last.fingerprint.clock_us?;
-    if last_begin > first_end || last.steps.is_empty() {
+    let origin = last.steps.first()?.begin_us?;
+    if last_begin > first_end {
         return None;
     }
-    let after = last.steps.iter().filter(|step| step.begin_us.is_some_and(|us| us > first_end));
-    u32::try_from(after.count()).ok()
+    let begins = || first.steps.iter().filter_map(|step| step.begin_us);
+    let begun_later = begins().filter(|us| *us >= origin).count();
+    // A ring may have lost the begin of the first step that it still has.
+    let is_cut = begins().any(|us| us < origin) && !begins().any(|us| us == origin);
+    let known = begun_later + usize::from(is_cut);
+    u32::try_from(last.steps.len().checked_sub(known)?).ok()
 }
 
 /// Whether `run` holds `live` at its end too: the same block, made at the same time where both

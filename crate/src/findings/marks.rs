@@ -439,6 +439,7 @@ fn combine(
         line: kinds.line_of(snapshot, stack),
     };
     let mut decided = None;
+    let mut called = false;
     let mut depth = 0;
     for id in ids {
         let frame = of(id);
@@ -456,6 +457,11 @@ fn combine(
             // A caller that merely has "cache" in its name must not colour everything below it.
             marks.signs.add(Signs::KV_CACHE);
         }
+        // A wrapper that communicates calls the whole model; what the model's modules make is theirs.
+        if called {
+            signs.0 &= !Signs::COMMUNICATION.0;
+        }
+        called |= frame.signs.has(Signs::MODULE);
         marks.signs.add(signs);
         decided = decided.or(frame.phase);
     }
