@@ -17,7 +17,7 @@ const WHY =
  * @param {AbortSignal} signal ends all listening outside of the view
  */
 export function blocksView(painter, on, signal) {
-  const canvas = h('canvas', { class: 'map', 'data-test': 'map', role: 'img' });
+  const canvas = h('canvas', { class: 'map', 'data-test': 'map', role: 'img', 'aria-label': 'Memory map' });
   const marks = h('div', { class: 'map-marks', 'aria-hidden': 'true' });
   const frame = h('div', { class: 'canvas-frame' }, canvas, marks);
   const moment = h('p', { class: 'range', 'data-test': 'map-moment' });

@@ -8,7 +8,7 @@ import { fill, h } from './dom.js';
  * @param {(text: string) => void} on.text only stacks that contain it
  */
 export function legendView(on) {
-  const root = h('div', { class: 'legend', role: 'group', 'aria-label': 'Bands' });
+  const root = h('div', { class: 'legend', 'data-test': 'legend', role: 'group', 'aria-label': 'Bands' });
   const overlay = h('span', { class: 'key', hidden: true }, h('span', { class: 'line-swatch overlay' }), 'reserved with the other setting');
   const reserved = h('span', { class: 'key' }, h('span', { class: 'line-swatch' }), 'reserved');
   const pending = h('span', { class: 'key', hidden: true }, swatch('pending_free'), 'freed, awaited by another stream');

@@ -66,6 +66,9 @@ export function reportView(report, painter, on, signal) {
     focusTimeline: timeline.focus,
     /** Does what a key means anywhere in the report, and answers whether it means anything. */
     key(name) {
+      if (help.root.open) {
+        return false;
+      }
       const act = { '/': explore.search, '?': help.open }[name];
       act?.();
       return act !== undefined || (ANYWHERE.has(name) && timeline.key(name));
