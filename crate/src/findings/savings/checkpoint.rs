@@ -6,7 +6,7 @@
 //! checkpointing was right to 0.1 % of the measured one in both pairs recorded.
 
 use super::copies::weight_copies;
-use super::{Kept, Recording};
+use super::{Held, Kept, Recording};
 use crate::findings::Device;
 use crate::findings::category::Category;
 use crate::findings::frame_kind::FrameKinds;
@@ -21,46 +21,51 @@ use std::ops::Range;
 /// Fewer blocks are not worth checkpointing.
 const FEWEST: usize = 3;
 
-/// What checkpointing would do.
+/// What checkpointing each repeated block would do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpointing {
-    /// The highest total of allocated bytes.
-    pub peak: u64,
     /// Blocks in one forward pass.
     pub blocks: usize,
     /// The line that calls them.
     pub call: FrameId,
+    /// What is not kept, by its place among the timeline's allocations.
+    lives: FxHashMap<usize, [(u32, u32); 2]>,
 }
 
-/// Predicts the peak if each repeated block were checkpointed; `None` where no block repeats.
-#[must_use]
-pub fn checkpointing(
-    snapshot: &Snapshot,
-    kinds: &FrameKinds,
-    marks: &StackMarks,
-    recording: Recording<'_>,
-) -> Option<Checkpointing> {
-    let device = recording.device;
-    let calls = Calls::of(snapshot, kinds);
-    let copies = weight_copies(device, marks);
-    let mut lives: FxHashMap<usize, [(u32, u32); 2]> = FxHashMap::default();
-    let mut most: Option<(usize, FrameId)> = None;
-    let whole = Step { begin: 0, end: recording.upto.saturating_add(1), ..Step::default() };
-    let all = if device.steps.is_empty() { std::slice::from_ref(&whole) } else { &device.steps };
-    for step in all.iter().filter(|step| step.begin < whole.end) {
-        let pass = step.begin..step.end.min(whole.end);
-        let Some((call, blocks)) = blocks(device, &calls, pass.clone()) else { continue };
-        if most.is_none_or(|(count, _)| blocks.len() > count) {
-            most = Some((blocks.len(), call));
+impl Checkpointing {
+    /// Finds the blocks; `None` where no block repeats.
+    #[must_use]
+    pub fn of(
+        snapshot: &Snapshot,
+        kinds: &FrameKinds,
+        marks: &StackMarks,
+        recording: Recording<'_>,
+    ) -> Option<Checkpointing> {
+        let device = recording.device;
+        let calls = Calls::of(snapshot, kinds);
+        let copies = weight_copies(device, marks);
+        let mut lives: FxHashMap<usize, [(u32, u32); 2]> = FxHashMap::default();
+        let mut most: Option<(usize, FrameId)> = None;
+        let whole = Step { begin: 0, end: recording.upto.saturating_add(1), ..Step::default() };
+        let all =
+            if device.steps.is_empty() { std::slice::from_ref(&whole) } else { &device.steps };
+        for step in all.iter().filter(|step| step.begin < whole.end) {
+            let pass = step.begin..step.end.min(whole.end);
+            let Some((call, blocks)) = blocks(device, &calls, pass.clone()) else { continue };
+            if most.is_none_or(|(count, _)| blocks.len() > count) {
+                most = Some((blocks.len(), call));
+            }
+            checkpoint(device, &copies, &pass, &blocks, &mut lives);
         }
-        checkpoint(device, &copies, &pass, &blocks, &mut lives);
+        most.map(|(blocks, call)| Checkpointing { blocks, call, lives })
     }
-    let (blocks, call) = most?;
-    let peak = recording.peak(|held| Kept {
-        share: 1.0,
-        lives: held.place.and_then(|place| lives.get(&place)).copied(),
-    });
-    Some(Checkpointing { peak, blocks, call })
+
+    /// When `held` then lives.
+    #[must_use]
+    pub fn kept(&self, held: &Held<'_>) -> Kept {
+        let lives = held.place.and_then(|place| self.lives.get(&place)).copied();
+        Kept { share: 1.0, lives }
+    }
 }
 
 /// For each stack, the calls of modules in it, by a number that equal paths share.
