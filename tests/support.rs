@@ -110,6 +110,7 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
             conf: Settings::parse("expandable_segments:True").ok(),
             limit: Some(device.timeline.end.active),
             capacity: None,
+            ..Question::default()
         };
         let answer = WhatIfReport::of(snapshot, device.timeline.device, &question);
         let _ = answer.map(|answer| WhatIfText(&answer).to_string());

@@ -4,7 +4,7 @@ use super::replay::Effect;
 use super::{Basis, Case, Fix};
 use crate::findings::category::Category;
 use crate::findings::marks::Phase;
-use crate::findings::savings::optimizer::{in_eight_bits, without_states};
+use crate::findings::savings::optimizer::{in_eight_bits, without_scratch, without_states};
 use crate::findings::savings::{Held, Kept, has_weight_copies};
 use crate::units::Bytes;
 
@@ -62,7 +62,7 @@ fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Fix {
     } else {
         "The number takes weights and states to be of 16 bits now; of 32 bits, a quarter would stay."
     };
-    let effect = case.effect(|held| in_eight_bits(held, is_wide));
+    let effect = case.effect(|held| in_eight_bits(case.device, held, is_wide));
     Fix::of(
         "small_optimizer",
         "Keep the optimizer's states in 8 bits",
@@ -79,7 +79,7 @@ fn offloaded_optimizer(case: &Case<'_>) -> Fix {
         "Keep the optimizer's states in CPU memory",
         "For example `torchao.optim.CPUOffloadOptimizer`, or `CPUOffloadPolicy` with FSDP.",
     )
-    .bringing(case.effect(without_states), Basis::Estimated)
+    .bringing(case.effect(|held| without_states(case.device, held)), Basis::Estimated)
     .costing("Slower steps: the update runs on the CPU.")
 }
 
@@ -148,14 +148,7 @@ fn gradients_to_none(case: &Case<'_>) -> Option<Fix> {
 
 /// Scratch copies that the optimizer's step makes for all parameters at once.
 fn optimizer_step(case: &Case<'_>) -> Option<Fix> {
-    let effect = case.effect(|held| {
-        let is_scratch = held.category == Category::Temporaries
-            && held
-                .allocation
-                .and_then(crate::timeline::allocation::Allocation::begin)
-                .is_some_and(|begin| case.device.phases.get(begin) == Phase::Optimizer);
-        if is_scratch { Kept::NOTHING } else { Kept::WHOLE }
-    });
+    let effect = case.effect(|held| without_scratch(case.device, held));
     (effect.saves > 0).then(|| {
         Fix::of(
             "fused_optimizer",

@@ -80,8 +80,8 @@ impl Change {
             let lives = checkpointing.as_ref().map_or(Kept::WHOLE, |found| found.kept(held));
             let states = match self.optimizer_states {
                 OptimizerStates::Recorded => Kept::WHOLE,
-                OptimizerStates::EightBit => in_eight_bits(held, is_wide),
-                OptimizerStates::None => without_states(held),
+                OptimizerStates::EightBit => in_eight_bits(device, held, is_wide),
+                OptimizerStates::None => without_states(device, held),
             };
             scaled.and(lives).and(states)
         });

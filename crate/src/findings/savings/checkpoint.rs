@@ -129,24 +129,25 @@ fn blocks(device: &Device, calls: &Calls, pass: Range<u32>) -> Option<(FrameId, 
             calling.saved += if is_saved { allocation.size } else { 0 };
         }
     }
-    let stack = |place: usize| device.timeline.allocations[place].stack;
-    let repeated = callings.into_iter().filter(|(_, calling)| {
-        let Some(head) = calling.members.first() else { return false };
-        let heads = calling.members.iter().filter(|place| stack(**place) == stack(*head));
-        heads.count() >= FEWEST
-    });
+    let repeated = callings
+        .into_iter()
+        .filter(|(_, calling)| beginnings(device, &calling.members).count() >= FEWEST);
     let (call, calling) = repeated.max_by_key(|(call, calling)| {
         (calling.saved, std::cmp::Reverse(calling.members.len()), std::cmp::Reverse(*call))
     })?;
-    let head = stack(*calling.members.first()?);
-    let mut blocks: Vec<Vec<usize>> = Vec::new();
-    for place in calling.members {
-        if stack(place) == head {
-            blocks.push(Vec::new());
-        }
-        blocks.last_mut()?.push(place);
-    }
-    Some((*calls.frames.get(call as usize)?, blocks))
+    let members = calling.members;
+    let begins: Vec<usize> = beginnings(device, &members).collect();
+    let ends = begins.iter().skip(1).copied().chain([members.len()]);
+    let blocks = begins.iter().zip(ends).map(|(begin, end)| members[*begin..end].to_vec());
+    Some((*calls.frames.get(call as usize)?, blocks.collect()))
+}
+
+/// Where a call begins anew among its members: at the stack of its first, but not at each of several
+/// in a row, for one line casts the input, the weight and the bias of a layer.
+fn beginnings<'a>(device: &'a Device, members: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+    let stack = |place: usize| device.timeline.allocations[place].stack;
+    let is_head = move |at: usize| stack(members[at]) == stack(members[0]);
+    (0..members.len()).filter(move |at| is_head(*at) && (*at == 0 || !is_head(at - 1)))
 }
 
 /// Gives what each block saves its two lives: the forward pass of its block, and its own backward.
