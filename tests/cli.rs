@@ -129,21 +129,34 @@ fn what_if_nothing_changes_the_run_fails_as_it_did() {
 fn what_if_changes_the_program_and_its_use_of_the_cache() {
     let file = fixture("cat_gpt_adamw");
     let asked = [
-        "what-if", &file, "--batch", "0.5", "--checkpointing", "--optimizer-states", "8bit",
-        "--empty-cache", "every-step",
+        "what-if",
+        &file,
+        "--batch",
+        "0.5",
+        "--checkpointing",
+        "--optimizer-states",
+        "8bit",
+        "--empty-cache",
+        "every-step",
     ];
     let text = succeeds(&asked);
     let says = stdout(&text);
     assert!(says.contains(", 0.5 times the batch, activations checkpointed, optimizer states in 8 bits, the cache emptied between the steps, every request is served."), "{says}");
-    assert!(says.contains("times the program empties the cache itself, which stalls the GPU"), "{says}");
+    assert!(
+        says.contains("times the program empties the cache itself, which stalls the GPU"),
+        "{says}"
+    );
     assert!(says.contains("A changed program is an estimate"), "{says}");
     let json = succeeds(&[&asked[..], &["--json"]].concat());
     let answer: Value = serde_json::from_str(stdout(&json)).unwrap();
     assert_eq!(answer["empty_cache"], "every-step");
-    let change = serde_json::json!({"batch": 0.5, "checkpointing": true, "optimizer_states": "eight-bit"});
+    let change =
+        serde_json::json!({"batch": 0.5, "checkpointing": true, "optimizer_states": "eight-bit"});
     assert_eq!(answer["change"], change);
     assert!(answer["cache_clears"].as_u64() > Some(0));
-    assert!(answer["peak_reserved_bytes"].as_u64() < answer["recorded"]["peak_reserved_bytes"].as_u64());
+    assert!(
+        answer["peak_reserved_bytes"].as_u64() < answer["recorded"]["peak_reserved_bytes"].as_u64()
+    );
 }
 
 #[test]

@@ -78,11 +78,7 @@ fn surely_enough(
 /// so this is less than the peak without bounds. On traces of many millions of operations a
 /// capacity that is enough, but perhaps not the least. No limit holds meanwhile.
 #[must_use]
-pub fn smallest_capacity(
-    program: &Program,
-    settings: &Settings,
-    clear_cache: &ClearCache,
-) -> u64 {
+pub fn smallest_capacity(program: &Program, settings: &Settings, clear_cache: &ClearCache) -> u64 {
     let mut search = CapacitySearch::new(program, settings);
     loop {
         match search.found() {

@@ -210,7 +210,10 @@ impl Program {
                 operations.push(operation);
             }
             match &mut what {
-                What::Free(id) | What::Release(id) | What::Complete(id) | What::CompleteLate(id) => {
+                What::Free(id)
+                | What::Release(id)
+                | What::Complete(id)
+                | What::CompleteLate(id) => {
                     *id = anew.get(&id.0).copied().unwrap_or(*id);
                 }
                 What::Allocate(_) | What::ClearCache | What::Fail(_) => {}

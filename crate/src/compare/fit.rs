@@ -81,7 +81,9 @@ impl Fit {
             need <= capacity_bytes
                 && what_if(program, settings, &Conditions::within(bounds)).goes_through()
         };
-        let needed = |settings: &Settings| smallest_capacity(program, settings, &ClearCache::AsRecorded).max(need);
+        let needed = |settings: &Settings| {
+            smallest_capacity(program, settings, &ClearCache::AsRecorded).max(need)
+        };
         let recorded = &program.recorded;
         let needed_bytes = needed(recorded);
         let fits = goes_through(recorded);

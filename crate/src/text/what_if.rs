@@ -28,7 +28,11 @@ impl Display for WhatIfText<'_> {
         )?;
         let times = |f: &mut Formatter<'_>, count: u64, what: &str| match count {
             0 => Ok(()),
-            _ => writeln!(f, "  {:>12}  times {what}, which stalls the GPU", Count(count).to_string()),
+            _ => writeln!(
+                f,
+                "  {:>12}  times {what}, which stalls the GPU",
+                Count(count).to_string()
+            ),
         };
         times(f, report.retries, "the cache is emptied for a request")?;
         times(f, report.cache_clears, "the program empties the cache itself")?;

@@ -12,6 +12,9 @@ use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Count};
 use serde::{Deserialize, Serialize};
 
+/// Of a replay that starts without the cache from before the trace.
+pub(super) const COLD: &str = "What lay in the cache before the recording began is left out: record from the start of the process to have it counted.";
+
 /// When the program calls `torch.cuda.empty_cache()`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -119,7 +122,11 @@ impl Question {
     }
 
     /// What may be reserved under `settings`.
-    pub(super) fn bounds(&self, settings: &Settings, recording: &Recording) -> (Bounds, BoundsBasis) {
+    pub(super) fn bounds(
+        &self,
+        settings: &Settings,
+        recording: &Recording,
+    ) -> (Bounds, BoundsBasis) {
         let fraction = settings.per_process_memory_fraction.zip(self.capacity);
         let limit =
             self.limit.or(fraction.map(|(fraction, capacity)| (fraction * capacity as f64) as u64));

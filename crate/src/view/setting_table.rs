@@ -1,7 +1,7 @@
 //! The allocator's settings side by side. The table fills up in short steps, so that who shows it
 //! can stop between them and stays alive meanwhile: first each row, then what takes many replays.
 
-use super::question::{Question, Subject};
+use super::question::{COLD, Question, Subject};
 use super::settings::{Asked, SettingRow, compared, recommended};
 use crate::allocator::enough::CapacitySearch;
 use crate::allocator::settings::Settings;
@@ -11,9 +11,9 @@ use crate::snapshot::Snapshot;
 use crate::units::Count;
 use serde::Serialize;
 
-/// Operations replayed in one step, about a tenth of a second's worth. A replay is never divided,
-/// so that a step takes at least one.
-const STEP_OPERATIONS: usize = 500_000;
+/// Operations replayed in one step, some fifty milliseconds' worth. A replay is never divided, so
+/// that a step takes at least one.
+const STEP_OPERATIONS: usize = 200_000;
 
 /// What a table shows by now.
 #[derive(Clone, Debug, Serialize)]
@@ -150,6 +150,10 @@ impl SettingTable {
         } else {
             format!("Trying other address orders: setting {} of {count}", place(self.complete))
         };
+        let mut notes = self.subject.notes.clone();
+        if self.rows.iter().any(|row| row.starts_cold) {
+            notes.push(COLD.to_owned());
+        }
         SettingTableView {
             rows: self.rows.clone(),
             count,
@@ -157,7 +161,7 @@ impl SettingTable {
             progress: (self.rows.len() + 4 * self.complete) as f64 / (5 * count).max(1) as f64,
             doing,
             recommended: all_known.then(|| recommended(&self.rows)).flatten(),
-            notes: self.subject.notes.clone(),
+            notes,
         }
     }
 }

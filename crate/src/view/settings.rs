@@ -5,9 +5,7 @@ use crate::allocator::cache::Bounds;
 use crate::allocator::program::Program;
 use crate::allocator::settings::Settings;
 use crate::allocator::verify::Recording;
-use crate::allocator::what_if::{
-    Addresses, Conditions, Outcome, peak_in_order, replay, what_if,
-};
+use crate::allocator::what_if::{Addresses, Conditions, Outcome, peak_in_order, replay, what_if};
 use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Count};
 use serde::Serialize;
@@ -74,6 +72,8 @@ pub struct SettingRow {
     pub cache_clears: u64,
     /// The entry at which it runs out.
     pub fails_at_entry: Option<u32>,
+    /// Whether the cache before the trace is left out.
+    pub starts_cold: bool,
 }
 
 /// What one row is worked out from.
@@ -101,7 +101,8 @@ impl Asked<'_> {
 
     /// Row `place`, without what takes many replays.
     pub(super) fn row(&self, settings: &Settings, place: usize) -> SettingRow {
-        let (most, least) = (self.question.bounds(settings, self.recording).0, self.least(settings));
+        let (most, least) =
+            (self.question.bounds(settings, self.recording).0, self.least(settings));
         let run = |bounds| what_if(self.program(), settings, &self.conditions(bounds));
         let outcome = run(least);
         let fate = match (outcome.goes_through(), outcome.survived > 0 && outcome.ends_in_failure) {
@@ -122,6 +123,7 @@ impl Asked<'_> {
             retries: outcome.totals.retries,
             cache_clears: outcome.clears,
             fails_at_entry: outcome.first_oom_entry,
+            starts_cold: outcome.starts_cold,
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! All sizes are bytes, all places entry indices into the device's trace.
 
-use super::question::{BoundsBasis, EmptyCache, Question, Subject};
+use super::question::{BoundsBasis, COLD, EmptyCache, Question, Subject};
 use crate::allocator::enough::smallest_capacity;
 use crate::allocator::settings::Settings;
 use crate::allocator::verify::{LimitBounds, Recording, Verification};
@@ -295,10 +295,7 @@ fn notes(report: &WhatIfReport, question: &Question, settings: &Settings) -> Vec
         );
     }
     if report.starts_cold {
-        notes.push(
-            "What lay in the cache before the recording began is left out: record from the start of the process to have it counted."
-                .to_owned(),
-        );
+        notes.push(COLD.to_owned());
     }
     if let (BoundsBasis::Inferred, Some(limit)) = (report.bounds_basis, report.limit_bytes) {
         notes.push(format!(

@@ -28,8 +28,8 @@ impl<'a> Case<'a> {
     }
 
     /// What becomes of the recorded requests after `change`; `None` where no limit shows in a
-    /// recording that failed, where its replay is not exact to begin with, or where enough was
-    /// replayed for this verdict.
+    /// recording that failed, where its replay is not exact to begin with, where what was older than
+    /// the trace changes, or where enough was replayed for this verdict.
     fn replayed(&self, change: impl Fn(&Held<'a>) -> Kept) -> Option<String> {
         let failure = self.device.timeline.ooms.last().map(|oom| oom.entry);
         let recording = self.device.recording(self.snapshot);
@@ -42,8 +42,15 @@ impl<'a> Case<'a> {
         self.operations.set(left);
         let program = rewritten(self.snapshot, self.device, self.marks, change);
         let outcome = what_if(&program, &program.recorded, &Conditions::within(bounds));
+        if outcome.starts_cold {
+            // The cache from before the recording is left out, so that too little is reserved.
+            return None;
+        }
         let peak = Bytes(outcome.totals.peak_reserved);
         Some(match failure {
+            None if outcome.totals.peak_reserved >= recording.verification.recorded_peak => {
+                format!(" Replayed so, the recorded requests still reserve {peak}.")
+            }
             None => format!(
                 " Replayed so, the recorded requests reserve {peak} at most instead of {}.",
                 Bytes(recording.verification.recorded_peak)

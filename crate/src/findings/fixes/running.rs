@@ -67,7 +67,7 @@ fn checkpoint(case: &Case<'_>) -> Option<Fix> {
         Fix::of(
             "checkpointing",
             format!("Checkpoint the {} blocks called at {call}", found.blocks),
-            "Each block keeps only its input and is computed again when its backward pass comes. Worked out from this recording; in the runs that were compared the peak was right to 0.1 %. Transformers has `model.gradient_checkpointing_enable()`.",
+            "Each block keeps only its input and is computed again when its backward pass comes. Worked out from this recording; in five transformers that were compared the peak was right to 2 %. Transformers has `model.gradient_checkpointing_enable()`.",
         )
         .bringing(effect, Basis::Estimated)
         .costing("About 20 % more compute.")

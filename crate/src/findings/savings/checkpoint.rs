@@ -2,8 +2,10 @@
 //! computed again when its backward pass comes.
 //!
 //! The blocks are found in the stacks: a call of a module, from one line, that begins anew at least
-//! three times in a forward pass. Predicted from a run without it, the peak with non-reentrant
-//! checkpointing was right to 0.1 % of the measured one in both pairs recorded.
+//! three times in a forward pass. Predicted from a run without it, the allocated peak with
+//! non-reentrant checkpointing was right to 2 % of the measured one in five transformers. No frame
+//! names the module called, so a block that calls one layer twice from one line (`nn.Sequential`)
+//! passes for two, and keeps more than it would.
 
 use super::copies::weight_copies;
 use super::{Held, Kept, Recording};
