@@ -2,7 +2,7 @@
 import { fill, h } from './dom.js';
 import { bytes, bytesText, countText } from './format.js';
 
-const COLUMNS = ['Setting', 'What happens', 'Reserved at most', 'Least that works', 'Stalls', ''];
+const COLUMNS = ['Setting', 'What happens', 'Reserved at most', 'Needs at least', 'Stalls', ''];
 
 /**
  * @param {(place: number | null) => void} onOverlay a row to draw on the timeline, null for none
@@ -70,7 +70,7 @@ function band({ band_bytes: band }) {
     : h(
         'span',
         { class: 'change', 'data-test': 'band', title: 'Which of several equal holes is used depends on the addresses that the driver gives.' },
-        `${bytesText(band[0])} to ${bytesText(band[1])}, by address`,
+        `${bytesText(band[0])} to ${bytesText(band[1])} by address`,
       );
 }
 
@@ -83,5 +83,5 @@ function least({ smallest_capacity_bytes: least }, isWorking) {
 
 /** Retries for a request, and the program's own calls. */
 function stalls({ retries, cache_clears: clears }) {
-  return [countText(retries), clears > 0 && h('span', { class: 'change' }, `+ ${countText(clears)} by the program`)];
+  return [countText(retries), clears > 0 && h('span', { class: 'change own' }, `+ ${countText(clears)} by the program`)];
 }

@@ -73,9 +73,9 @@ export function whatIfView(on) {
       h('label', {}, h('span', {}, 'Optimizer states'), states),
       h('label', { class: 'check' }, checkpointing, 'Activations checkpointed'),
     ),
-    h('div', { class: 'working' }, bar, doing, stop, goOn),
-    table.root,
     notes,
+    h('div', { class: 'working' }, bar, doing, stop, goOn),
+    h('div', { class: 'scroller' }, table.root),
   );
 
   let question = 0;
@@ -176,8 +176,8 @@ export function whatIfView(on) {
     doing.textContent = answer.doing === '' ? verdict(answer) : `${answer.doing} …`;
   }
 
-  function verdict({ recommended }) {
-    return recommended === null ? 'No other setting is better than the recorded one.' : '';
+  function verdict({ recommended, rows }) {
+    return recommended === null ? 'No other setting is better than the recorded one.' : `Best of these: ${rows[recommended].conf || 'the defaults'}.`;
   }
 
   /** @param {'working' | 'stopped' | 'done'} state */
