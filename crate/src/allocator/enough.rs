@@ -36,7 +36,9 @@ impl CapacitySearch {
     /// The answer in bytes; `None` while there is more to replay.
     #[must_use]
     pub fn found(&self) -> Option<u64> {
-        self.high.filter(|high| self.low >= *high || self.left == 0).map(|high| high * UNIT)
+        self.high
+            .filter(|high| self.low >= *high || self.left == 0)
+            .map(|high| high.saturating_mul(UNIT))
     }
 
     /// Replays once (at first up to twice).
