@@ -1,13 +1,11 @@
-//! The allocator's replay: exact on every fixture, right about other settings where both runs are
-//! recorded, and sound whatever is asked of it.
+//! The allocator's replay of recordings: exact on every fixture, and right about other settings where
+//! both runs are recorded.
 
 mod support;
 
-use oomscope::allocator::block::State;
-use oomscope::allocator::cache::{Allocator, Bounds};
-use oomscope::allocator::driver::{Driver, Reservations, Shuffled};
+use oomscope::allocator::cache::Bounds;
 use oomscope::allocator::enough::smallest_capacity;
-use oomscope::allocator::program::{Program, Request, What};
+use oomscope::allocator::program::{Program, What};
 use oomscope::allocator::settings::Settings;
 use oomscope::allocator::verify::Recording;
 use oomscope::allocator::what_if::{
@@ -180,7 +178,7 @@ fn the_smallest_capacity_is_enough_and_2_mib_less_is_not() {
         let program = &recorded(name).recording.program;
         for conf in ["", "expandable_segments:True"] {
             let conf = settings(conf);
-            let least = smallest_capacity(program, &conf);
+            let least = smallest_capacity(program, &conf, &ClearCache::AsRecorded);
             let run = |capacity| {
                 let bounds = Bounds { limit: None, capacity: Some(capacity) };
                 what_if(program, &conf, &Conditions::within(bounds))
@@ -245,175 +243,6 @@ fn a_program_has_no_addresses_of_allocations() {
     };
     for addresses in [Addresses::Modelled, Addresses::Shuffled(0), Addresses::Shuffled(5)] {
         assert_eq!(peaks(&rewritten, addresses), peaks(&recording.program, addresses));
-    }
-}
-
-/// The sequence that a maintainer of the allocator published with its figures (PyTorch's devlog of
-/// 2026-06-01).
-#[test]
-fn the_published_example_comes_out_as_published() {
-    let mut ids = 0..;
-    let mut reserved = |conf: &str, rounds: &[(u32, u64)]| {
-        let driver = Box::new(Reservations::default());
-        let mut allocator = Allocator::new(settings(conf), Bounds::NONE, driver);
-        for (count, size) in rounds {
-            let held: Vec<u32> = ids.by_ref().take(*count as usize).collect();
-            for id in &held {
-                let request = Request { size: *size, stream: 0, pool: 0 };
-                allocator.allocate(0, *id, request).unwrap();
-            }
-            held.iter().for_each(|id| allocator.complete(*id));
-        }
-        allocator.totals().reserved / MIB
-    };
-    let (small, large) = ((8, 16 * MIB), (4, 32 * MIB));
-    assert_eq!(reserved("", &[small, large]), 256);
-    assert_eq!(reserved("expandable_segments:True", &[small, large]), 140);
-    assert_eq!(reserved("", &[large, small]), 128);
-    assert_eq!(reserved("expandable_segments:True", &[(1, 2 * MIB), (1, MIB / 2)]), 22);
-}
-
-/// A small generator: the same numbers everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-}
-
-/// Blocks fill their segments, no two that could be one stand side by side, and the sums are those
-/// of the blocks.
-fn is_sound(allocator: &Allocator<'_>, bounds: Bounds, what: &str) {
-    let (mut reserved, mut active) = (0, 0);
-    for segment in allocator.segments() {
-        let mut end = segment[0].0;
-        let mut last = None;
-        for (address, size, state) in segment {
-            assert_eq!(address, end, "{what}: a gap or an overlap");
-            assert!(size > 0, "{what}: an empty block");
-            end = address + size;
-            match state {
-                State::Allocated | State::Pending => active += size,
-                State::Inactive | State::Unmapped => {
-                    assert_ne!(last, Some(state), "{what}: two neighbours could be one");
-                }
-            }
-            reserved += if state == State::Unmapped { 0 } else { size };
-            last = Some(state);
-        }
-    }
-    let totals = allocator.totals();
-    assert_eq!((totals.reserved, totals.active), (reserved, active), "{what}");
-    // The limit is tested against the request, and then whole pages are mapped.
-    let page = if allocator.segments().any(|segment| segment.iter().any(is_unmapped)) {
-        20 * MIB
-    } else {
-        0
-    };
-    assert!(bounds.limit.is_none_or(|limit| totals.reserved <= limit + page), "{what}");
-    assert!(bounds.capacity.is_none_or(|capacity| totals.reserved <= capacity), "{what}");
-}
-
-fn is_unmapped((.., state): &(u64, u64, State)) -> bool {
-    *state == State::Unmapped
-}
-
-#[test]
-fn whatever_is_asked_the_blocks_stay_sound_and_all_memory_returns() {
-    let confs = [
-        "",
-        "expandable_segments:True",
-        "max_split_size_mb:64",
-        "garbage_collection_threshold:0.5",
-        "roundup_power2_divisions:4",
-        "expandable_segments:True,max_split_size_mb:32,garbage_collection_threshold:0.7",
-        "max_split_size_mb:20,garbage_collection_threshold:0.3,roundup_power2_divisions:[1:8,64:2,>:4]",
-        "large_segment_size_mb:40,max_non_split_rounding_mb:64,max_split_size_mb:128",
-    ];
-    let bounds = [(None, None), (Some(700), None), (None, Some(900)), (Some(600), Some(650))];
-    let mebibytes = |(limit, capacity): (Option<u64>, Option<u64>)| Bounds {
-        limit: limit.map(|bytes| bytes * MIB),
-        capacity: capacity.map(|bytes| bytes * MIB),
-    };
-    for (seed, (conf, bounds)) in
-        (1..).zip(confs.iter().flat_map(|conf| bounds.map(|bounds| (conf, mebibytes(bounds)))))
-    {
-        let mut dice = Dice(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
-        let driver: Box<dyn Driver> = if seed % 2 == 0 {
-            Box::new(Reservations::default())
-        } else {
-            Box::new(Shuffled::new(3))
-        };
-        let mut allocator = Allocator::new(settings(conf), bounds, driver);
-        let (mut held, mut pending): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-        for step in 0..1_500 {
-            let what = format!("{conf:?} within {bounds:?}, step {step}");
-            match dice.roll(100) {
-                0..55 => {
-                    let magnitude = 3 + dice.roll(25);
-                    let size = 1 + dice.roll(1 << magnitude);
-                    let request = Request {
-                        size,
-                        stream: u16::from(dice.roll(4) == 0),
-                        pool: u16::from(dice.roll(16) == 0),
-                    };
-                    if allocator.allocate(step, step, request).is_ok() {
-                        held.push(step);
-                    } else {
-                        assert!(bounds.is_bounded(), "{what}: refused");
-                        held.drain(..).for_each(|id| allocator.complete(id));
-                    }
-                }
-                55..90 if !held.is_empty() => {
-                    let id = held.swap_remove(dice.roll(held.len() as u64) as usize);
-                    allocator.complete(id);
-                }
-                90..96 if !held.is_empty() => {
-                    let id = held.swap_remove(dice.roll(held.len() as u64) as usize);
-                    allocator.release(id);
-                    pending.push(id);
-                }
-                96..98 => pending.drain(..).for_each(|id| allocator.complete(id)),
-                98 => allocator.release_cached(),
-                _ => {}
-            }
-            is_sound(&allocator, bounds, &what);
-        }
-        // Private pools keep what they have, so all else returns.
-        held.iter().chain(&pending).for_each(|id| allocator.complete(*id));
-        allocator.release_cached();
-        let what = format!("{conf:?} within {bounds:?}, at the end");
-        is_sound(&allocator, bounds, &what);
-        assert_eq!(allocator.totals().active, 0, "{what}");
-        let kept = allocator.segments().count();
-        assert_eq!(
-            kept,
-            allocator.segments().filter(|segment| segment.len() <= 2).count(),
-            "{what}"
-        );
-    }
-}
-
-/// A request may be of any size and an id of any number: nothing overflows.
-#[test]
-fn absurd_requests_are_refused_or_served_but_never_a_panic() {
-    for conf in ["", "expandable_segments:True", "roundup_power2_divisions:8,max_split_size_mb:20"]
-    {
-        for bounds in [Bounds::NONE, Bounds { limit: Some(1 << 30), capacity: Some(u64::MAX) }] {
-            let mut allocator =
-                Allocator::new(settings(conf), bounds, Box::new(Reservations::default()));
-            for (id, size) in (0..).zip([0, 1, u64::MAX, u64::MAX - 1, 1 << 60, 1 << 63, 512]) {
-                let request = Request { size, stream: u16::MAX, pool: u16::MAX };
-                let _ = allocator.allocate(u32::MAX, id, request);
-            }
-            (0..9).for_each(|id| allocator.release(id));
-            allocator.release_cached();
-            (0..9).for_each(|id| allocator.complete(id));
-        }
     }
 }
 

@@ -126,6 +126,40 @@ fn what_if_nothing_changes_the_run_fails_as_it_did() {
 }
 
 #[test]
+fn what_if_changes_the_program_and_its_use_of_the_cache() {
+    let file = fixture("cat_gpt_adamw");
+    let asked = [
+        "what-if",
+        &file,
+        "--batch",
+        "0.5",
+        "--checkpointing",
+        "--optimizer-states",
+        "8bit",
+        "--empty-cache",
+        "every-step",
+    ];
+    let text = succeeds(&asked);
+    let says = stdout(&text);
+    assert!(says.contains(", 0.5 times the batch, activations checkpointed, optimizer states in 8 bits, the cache emptied between the steps, every request is served."), "{says}");
+    assert!(
+        says.contains("times the program empties the cache itself, which stalls the GPU"),
+        "{says}"
+    );
+    assert!(says.contains("A changed program is an estimate"), "{says}");
+    let json = succeeds(&[&asked[..], &["--json"]].concat());
+    let answer: Value = serde_json::from_str(stdout(&json)).unwrap();
+    assert_eq!(answer["empty_cache"], "every-step");
+    let change =
+        serde_json::json!({"batch": 0.5, "checkpointing": true, "optimizer_states": "eight-bit"});
+    assert_eq!(answer["change"], change);
+    assert!(answer["cache_clears"].as_u64() > Some(0));
+    assert!(
+        answer["peak_reserved_bytes"].as_u64() < answer["recorded"]["peak_reserved_bytes"].as_u64()
+    );
+}
+
+#[test]
 fn what_if_tells_what_it_cannot_answer() {
     let file = fixture("shape_state_only");
     let sentence = fails(&["what-if", &file], &file);
@@ -133,7 +167,15 @@ fn what_if_tells_what_it_cannot_answer() {
     let file = fixture("cat_lstm");
     let sentence = fails(&["what-if", &file, "--device", "7"], &file);
     assert!(sentence.contains("device 7"), "{sentence}");
-    for wrong in [["--conf", "max_split_size:128"], ["--limit", "much"], ["--capacity", "-1"]] {
+    for wrong in [
+        ["--conf", "max_split_size:128"],
+        ["--limit", "much"],
+        ["--capacity", "-1"],
+        ["--batch", "0"],
+        ["--batch", "many"],
+        ["--empty-cache", "often"],
+        ["--optimizer-states", "4bit"],
+    ] {
         is_wrong_usage(&["what-if", &file, wrong[0], wrong[1]]);
     }
 }

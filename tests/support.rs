@@ -17,12 +17,13 @@ use oomscope::view::blocks::placement::Placement;
 use oomscope::view::blocks::pools;
 use oomscope::view::blocks::reading::MapReading;
 use oomscope::view::entry::EntryView;
+use oomscope::view::question::Question;
 use oomscope::view::report::Report;
 use oomscope::view::timeline::TimelineView;
 use oomscope::view::timeline::axis::Along;
 use oomscope::view::timeline::groups::{By, Groups};
 use oomscope::view::timeline::pixels::{Layout, Pixels};
-use oomscope::view::what_if::{Question, WhatIfReport};
+use oomscope::view::what_if::WhatIfReport;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Cursor, Read as _};
@@ -109,6 +110,7 @@ pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
             conf: Settings::parse("expandable_segments:True").ok(),
             limit: Some(device.timeline.end.active),
             capacity: None,
+            ..Question::default()
         };
         let answer = WhatIfReport::of(snapshot, device.timeline.device, &question);
         let _ = answer.map(|answer| WhatIfText(&answer).to_string());

@@ -47,10 +47,11 @@ export class Client {
   /**
    * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
    *
-   * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by,
-   * layout, heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin, end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row, xPx}`, `settingRow {device, place,
-   * capacity}`, `overlay {device, place, capacity}`, `complete {device, text}`, `text`,
-   * `markdown` and `version`. Fails with a `RequestError`.
+   * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by, layout,
+   * heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin,
+   * end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row,
+   * xPx}`, `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`,
+   * `text`, `markdown` and `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {
     if (this.#worker === null) {

@@ -30,6 +30,7 @@ import { startView } from './views/start.js';
 import tables from './views/tables.css';
 import timeline from './views/timeline.css';
 import verdict from './views/verdict.css';
+import whatIf from './views/whatif.css';
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
@@ -100,7 +101,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, tables, narrow].join('\n'));
+    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, tables, whatIf, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
     this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -339,7 +340,7 @@ class OomScope extends HTMLElement {
         }
       },
       block: (place) => this.#wantBlock(place),
-      settingRow: (place, capacity) => this.#open.request('settingRow', { device: this.#store.state.device, place, capacity }),
+      settings: (question) => this.#open.request('settings', { device: this.#store.state.device, question }),
       complete: (text) => this.#open.request('complete', { device: this.#store.state.device, text }),
       ask: (kind, payload) => this.#open.request(kind, { device: this.#store.state.device, ...payload }),
       tab: (tab) => this.#store.set({ tab }),
@@ -348,17 +349,17 @@ class OomScope extends HTMLElement {
       text: (text) => this.#store.set({ text }),
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry) => this.#show(entry),
-      overlay: (place, capacity) => this.#overlay(place, capacity),
+      overlay: (place) => this.#overlay(place),
       copyText: () => this.#open.request('text'),
       copyMarkdown: () => this.#open.request('markdown'),
     };
   }
 
   /** What another setting reserves, over the timeline; none for null. */
-  async #overlay(place, capacity) {
+  async #overlay(place) {
     const { device } = this.#store.state;
     try {
-      await this.#open.request('overlay', { device, place, capacity });
+      await this.#open.request('overlay', { device, place });
       this.#store.set({ overlaid: place !== null });
       this.#wantTimeline();
     } catch (error) {

@@ -34,12 +34,12 @@ function answer({ id, kind, ...request }) {
       return session.blocks(request.device, request.entry, request.widthPx);
     case 'blockAt':
       return session.blockAt(request.row, request.xPx);
-    case 'settingRow':
-      return session.settingRow(request.device, request.place, request.capacity ?? undefined);
+    case 'settings':
+      return session.settings(request.device, request.question);
     case 'complete':
       return session.complete(request.device, request.text);
     case 'overlay':
-      return session.overlay(request.device, request.place ?? undefined, request.capacity ?? undefined);
+      return session.overlay(request.device, request.place ?? undefined);
     case 'text':
       return session.text();
     case 'markdown':

@@ -1,4 +1,4 @@
-/** What the hosted page answers beyond the verdict: other settings and cards, error texts, Markdown. */
+/** What the hosted page answers beyond the verdict: error texts, Markdown. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -13,37 +13,6 @@ const MESSAGE =
   'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB. GPU 0 has a total capacity of 9.00 GiB ' +
   'of which 700.00 MiB is free. Including non-PyTorch memory, this process has 5.30 GiB memory in use. Of the allocated ' +
   'memory 2.94 GiB is allocated by PyTorch, and 1.77 GiB is reserved by PyTorch but unallocated.';
-
-const rows = (page) => page.getByTestId('settings').locator('tbody tr');
-
-async function compared(page) {
-  await page.getByTestId('what-if').scrollIntoViewIfNeeded();
-  await page.getByTestId('what-if-advice').filter({ hasNotText: 'Replaying' }).waitFor({ state: 'attached' });
-  await rows(page).nth(5).waitFor();
-}
-
-test('settings are compared, and what one reserves is drawn', () =>
-  visit(shared.browser, site(), async (page) => {
-    await choose(page, FIXTURE);
-    await opened(page);
-    await compared(page);
-    const texts = await rows(page).allTextContents();
-    assert.match(texts[0], /default.*recorded.*Runs out/);
-    assert.match(texts[1], /expandable_segments:True.*Gets past the failure/);
-    await rows(page).nth(1).getByRole('button').click();
-    await page.getByText('reserved with the other setting').waitFor();
-    await rows(page).nth(1).getByRole('button', { name: 'Hide' }).click();
-    await page.getByText('reserved with the other setting').waitFor({ state: 'hidden' });
-  }));
-
-test('a larger card lets the run pass', () =>
-  visit(shared.browser, site(), async (page) => {
-    await choose(page, FIXTURE);
-    await opened(page);
-    await compared(page);
-    await page.getByTestId('card').selectOption({ label: 'H100, 80 GB' });
-    await rows(page).first().filter({ hasText: 'Gets past the failure' }).waitFor();
-  }));
 
 test('a pasted error is explained, and the way back is open', () =>
   visit(shared.browser, site(), async (page) => {

@@ -5,42 +5,89 @@ use super::cache::Bounds;
 use super::program::{Operation, Program, What};
 use super::settings::{MIB, Settings};
 use super::verify::Recording;
-use super::what_if::{Conditions, Outcome, what_if};
+use super::what_if::{ClearCache, Conditions, Outcome, what_if};
 
 /// Operations that a search for the smallest capacity may replay, lest a long trace take minutes.
 const SEARCH_OPERATIONS: usize = 60_000_000;
+
+/// The capacities of a search are multiples of this, in bytes: the granule of segments.
+const UNIT: u64 = 2 * MIB;
+
+/// A search for the least capacity under which every request of a trace is served, one replay at a
+/// time.
+#[derive(Clone, Copy, Debug)]
+pub struct CapacitySearch {
+    /// In units: less is not enough.
+    low: u64,
+    /// In units: so much is enough; `None` before the first replay.
+    high: Option<u64>,
+    /// Operations that may still be replayed.
+    left: usize,
+}
+
+impl CapacitySearch {
+    /// A search for `program` under `settings`; every call must be given the same.
+    #[must_use]
+    pub fn new(program: &Program, settings: &Settings) -> Self {
+        let low = program.least_bytes(settings) / UNIT;
+        CapacitySearch { low, high: None, left: SEARCH_OPERATIONS }
+    }
+
+    /// The answer in bytes; `None` while there is more to replay.
+    #[must_use]
+    pub fn found(&self) -> Option<u64> {
+        self.high
+            .filter(|high| self.low >= *high || self.left == 0)
+            .map(|high| high.saturating_mul(UNIT))
+    }
+
+    /// Replays once (at first up to twice).
+    pub fn step(&mut self, program: &Program, settings: &Settings, clear_cache: &ClearCache) {
+        let replay = |capacity| {
+            let bounds = Bounds { limit: None, capacity };
+            what_if(program, settings, &Conditions { bounds, clear_cache: clear_cache.clone() })
+        };
+        self.left = self.left.saturating_sub(program.operations.len().max(1));
+        let Some(high) = self.high else {
+            self.high = Some(surely_enough(program, settings, replay).div_ceil(UNIT));
+            return;
+        };
+        let middle = self.low.midpoint(high);
+        let outcome = replay(Some(middle.saturating_mul(UNIT)));
+        if outcome.goes_through() {
+            // Nothing more than this peak was ever asked for.
+            self.high = Some(outcome.totals.peak_reserved.div_ceil(UNIT).clamp(self.low, middle));
+        } else {
+            self.low = middle + 1;
+        }
+    }
+}
+
+/// A capacity that works: every request could have a segment of its own.
+fn surely_enough(
+    program: &Program,
+    settings: &Settings,
+    replay: impl Fn(Option<u64>) -> Outcome,
+) -> u64 {
+    let enough = replay(None).totals.peak_reserved;
+    let largest_failed = program.failed.iter().map(|failed| settings.segment_size(failed.size));
+    let room = enough.saturating_add(largest_failed.max().unwrap_or(0));
+    if room > enough && !replay(Some(enough)).goes_through() { room } else { enough }
+}
 
 /// The least capacity, to 2 MiB, under which every request of the trace is served, those that
 /// failed in the recording too; the allocator then empties its cache and tries again where it must,
 /// so this is less than the peak without bounds. On traces of many millions of operations a
 /// capacity that is enough, but perhaps not the least. No limit holds meanwhile.
 #[must_use]
-pub fn smallest_capacity(program: &Program, settings: &Settings) -> u64 {
-    let replay = |capacity| {
-        let bounds = Bounds { limit: None, capacity };
-        what_if(program, settings, &Conditions::within(bounds))
-    };
-    let least = program.least_bytes(settings);
-    // So much surely works: every request could have a segment of its own.
-    let mut enough = replay(None).totals.peak_reserved;
-    let largest_failed = program.failed.iter().map(|failed| settings.segment_size(failed.size));
-    let room = enough.saturating_add(largest_failed.max().unwrap_or(0));
-    if room > enough && !replay(Some(enough)).goes_through() {
-        enough = room;
-    }
-    let unit = 2 * MIB;
-    let (mut low, mut high) = (least / unit, enough.div_ceil(unit));
-    let mut left = SEARCH_OPERATIONS;
-    while low < high && left > 0 {
-        left = left.saturating_sub(program.operations.len().max(1));
-        let middle = low.midpoint(high);
-        if replay(Some(middle.saturating_mul(unit))).goes_through() {
-            high = middle;
-        } else {
-            low = middle + 1;
+pub fn smallest_capacity(program: &Program, settings: &Settings, clear_cache: &ClearCache) -> u64 {
+    let mut search = CapacitySearch::new(program, settings);
+    loop {
+        match search.found() {
+            Some(bytes) => return bytes,
+            None => search.step(program, settings, clear_cache),
         }
     }
-    high.saturating_mul(unit)
 }
 
 /// Whether a recorded failure is passed under other settings.

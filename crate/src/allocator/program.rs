@@ -5,6 +5,7 @@ use super::burst::Burst;
 use super::cache::SegmentLine;
 use super::settings::Settings;
 use crate::timeline::allocation::AllocationId;
+use rustc_hash::FxHashMap;
 
 /// One request for memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -45,6 +46,17 @@ pub struct Operation {
     pub entry: u32,
     /// What it did.
     pub what: What,
+}
+
+/// An allocation that goes and comes back: see [`Program::ask_again`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SecondLife {
+    /// Which.
+    pub id: AllocationId,
+    /// The entry at which its first life ends.
+    pub gone: u32,
+    /// The entry at which its second begins.
+    pub again: u32,
 }
 
 /// The recorded growth that one request caused.
@@ -171,6 +183,44 @@ impl Program {
             }
         }
         operations.extend(ends.map(|(entry, id)| Operation { entry, what: What::Free(id) }));
+        self.operations = operations;
+    }
+
+    /// Gives allocations a second life: each is freed right before what entry `gone` does and asked
+    /// for again right before what entry `again` does, in the order given among those of one entry.
+    /// The recorded free then ends the second life. An allocation may be named once, with
+    /// `begin < gone < again`.
+    pub fn ask_again(&mut self, lives: &[SecondLife]) {
+        self.is_rewritten = true;
+        let mut anew: FxHashMap<u32, AllocationId> = FxHashMap::default();
+        let mut added: Vec<Operation> = Vec::with_capacity(lives.len() * 2);
+        for SecondLife { id, gone, again } in lives {
+            let Some(request) = self.requests.get(id.0 as usize).copied() else { continue };
+            let Ok(next) = u32::try_from(self.requests.len()).map(AllocationId) else { return };
+            self.requests.push(request);
+            anew.insert(id.0, next);
+            added.push(Operation { entry: *gone, what: What::Free(*id) });
+            added.push(Operation { entry: *again, what: What::Allocate(next) });
+        }
+        added.sort_by_key(|operation| operation.entry);
+        let mut added = added.into_iter().peekable();
+        let mut operations = Vec::with_capacity(self.operations.len() + added.len());
+        for Operation { entry, mut what } in self.operations.drain(..) {
+            while let Some(operation) = added.next_if(|operation| operation.entry <= entry) {
+                operations.push(operation);
+            }
+            match &mut what {
+                What::Free(id)
+                | What::Release(id)
+                | What::Complete(id)
+                | What::CompleteLate(id) => {
+                    *id = anew.get(&id.0).copied().unwrap_or(*id);
+                }
+                What::Allocate(_) | What::ClearCache | What::Fail(_) => {}
+            }
+            operations.push(Operation { entry, what });
+        }
+        operations.extend(added);
         self.operations = operations;
     }
 

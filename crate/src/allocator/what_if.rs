@@ -4,6 +4,7 @@ use super::cache::{Allocator, Bounds, Refused, Totals};
 use super::driver::{Driver, Recorded, Reservations, Shuffled};
 use super::program::{Operation, Program, Request, What};
 use super::settings::Settings;
+use std::ops::Range;
 
 /// When the cache is emptied by the program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub stopped: Option<(u32, Refused)>,
     /// Requests that failed in the recording and fit here.
     pub survived: u32,
+    /// Times that the program empties the cache, each of which waits for the GPU.
+    pub clears: u64,
     /// Whether the replay ran to the end of a recording that ends in a failure. Where that request
     /// fits here, the run goes past this point; whether it would have finished is not known.
     pub ends_in_failure: bool,
@@ -150,7 +153,7 @@ impl Run<'_> {
         let mut clears = clears.iter().peekable();
         for operation in &program.operations {
             while clears.next_if(|entry| **entry <= operation.entry).is_some() {
-                self.allocator.release_cached();
+                self.clear();
             }
             let goes_on = self.step(operation, as_recorded);
             each(operation.entry, &self.allocator.totals);
@@ -158,9 +161,8 @@ impl Run<'_> {
                 break;
             }
         }
-        if self.outcome.stopped.is_none() && clears.next().is_some() {
-            // Behind the last operation one time is as good as many.
-            self.allocator.release_cached();
+        if self.outcome.stopped.is_none() {
+            clears.for_each(|_| self.clear());
         }
         self.outcome.ends_in_failure =
             self.outcome.stopped.is_none() && program.end_in_failure().is_some();
@@ -188,7 +190,7 @@ impl Run<'_> {
                 self.allocator.release(id.0);
                 self.late.push(id.0);
             }
-            What::ClearCache if as_recorded => self.allocator.release_cached(),
+            What::ClearCache if as_recorded => self.clear(),
             What::ClearCache => {}
             What::Fail(place) => {
                 if let Some(failed) = self.program.failed.get(place as usize) {
@@ -197,6 +199,11 @@ impl Run<'_> {
             }
         }
         true
+    }
+
+    fn clear(&mut self) {
+        self.allocator.release_cached();
+        self.outcome.clears += 1;
     }
 
     fn finish_late(&mut self) {
@@ -226,8 +233,28 @@ impl Run<'_> {
 /// Address orders that a band is taken over, besides the ascending one and the model's.
 const ORDERS: u32 = 8;
 
-/// The least and the greatest peak of reserved bytes over many address orders. Both are the peak
-/// itself where the addresses are known or do not matter: an expandable segment has one range.
+/// The address orders over which the peak may differ; none where the addresses are known or do not
+/// matter: an expandable segment has one range.
+#[must_use]
+pub fn orders(program: &Program, settings: &Settings) -> Range<u32> {
+    let is_certain = settings.expandable_segments
+        || Addresses::for_replay(program, settings) == Addresses::Recorded;
+    if is_certain { 0..0 } else { 0..ORDERS + 1 }
+}
+
+/// The peak of reserved bytes in one of the [`orders`].
+#[must_use]
+pub fn peak_in_order(
+    program: &Program,
+    settings: &Settings,
+    conditions: &Conditions,
+    order: u32,
+) -> u64 {
+    let addresses = Addresses::Shuffled(order);
+    replay(program, settings, conditions, addresses, |_, _| {}).totals.peak_reserved
+}
+
+/// The least and the greatest peak of reserved bytes over all [`orders`], that of `outcome` included.
 #[must_use]
 pub fn band(
     program: &Program,
@@ -236,17 +263,8 @@ pub fn band(
     outcome: &Outcome,
 ) -> (u64, u64) {
     let peak = outcome.totals.peak_reserved;
-    if settings.expandable_segments
-        || Addresses::for_replay(program, settings) == Addresses::Recorded
-    {
-        return (peak, peak);
-    }
-    let mut band = (peak, peak);
-    for seed in 0..=ORDERS {
-        let addresses = Addresses::Shuffled(seed);
-        let other = replay(program, settings, conditions, addresses, |_, _| {});
-        band.0 = band.0.min(other.totals.peak_reserved);
-        band.1 = band.1.max(other.totals.peak_reserved);
-    }
-    band
+    orders(program, settings).fold((peak, peak), |(low, high), order| {
+        let other = peak_in_order(program, settings, conditions, order);
+        (low.min(other), high.max(other))
+    })
 }

@@ -5,7 +5,7 @@ use crate::allocator::cache::Bounds;
 use crate::allocator::enough::smallest_capacity;
 use crate::allocator::program::Program;
 use crate::allocator::settings::Settings;
-use crate::allocator::what_if::{Conditions, what_if};
+use crate::allocator::what_if::{ClearCache, Conditions, what_if};
 use crate::findings::diagnosis::Diagnosis;
 use crate::findings::fixes::Basis;
 use crate::findings::savings::batch::Batch;
@@ -81,7 +81,9 @@ impl Fit {
             need <= capacity_bytes
                 && what_if(program, settings, &Conditions::within(bounds)).goes_through()
         };
-        let needed = |settings: &Settings| smallest_capacity(program, settings).max(need);
+        let needed = |settings: &Settings| {
+            smallest_capacity(program, settings, &ClearCache::AsRecorded).max(need)
+        };
         let recorded = &program.recorded;
         let needed_bytes = needed(recorded);
         let fits = goes_through(recorded);

@@ -9,7 +9,7 @@ use super::keeping::References;
 use super::lines::{self, Line};
 use super::marks::StackMarks;
 use super::need::Need;
-use super::savings::{Kept, Recording};
+use super::savings::Recording;
 use super::{Composition, Device, fixes, judge};
 use crate::allocator::enough::Passage;
 use crate::snapshot::Snapshot;
@@ -204,15 +204,7 @@ impl Diagnosis {
                 (oom.request_bytes, judge::request_category(snapshot, device, marks, oom))
             }),
         };
-        let case = fixes::Case {
-            snapshot,
-            device,
-            kinds,
-            marks,
-            diagnosis: &diagnosis,
-            recording,
-            peak: recording.peak(|_| Kept::WHOLE),
-        };
+        let case = fixes::Case::new(snapshot, kinds, marks, &diagnosis, recording);
         diagnosis.fixes = fixes::fixes(&case);
         diagnosis
     }

@@ -26,13 +26,16 @@ impl Display for WhatIfText<'_> {
             report.smallest_capacity_bytes,
             "is the least under which the whole trace goes through, emptying the cache as needed",
         )?;
-        if report.retries > 0 {
-            let times = Count(report.retries).to_string();
-            writeln!(
+        let times = |f: &mut Formatter<'_>, count: u64, what: &str| match count {
+            0 => Ok(()),
+            _ => writeln!(
                 f,
-                "  {times:>12}  times the cache is emptied for a request, which stalls the GPU"
-            )?;
-        }
+                "  {:>12}  times {what}, which stalls the GPU",
+                Count(count).to_string()
+            ),
+        };
+        times(f, report.retries, "the cache is emptied for a request")?;
+        times(f, report.cache_clears, "the program empties the cache itself")?;
         if report.collected_bytes > 0 {
             row(f, report.collected_bytes, "are collected as garbage")?;
         }

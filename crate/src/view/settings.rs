@@ -1,19 +1,17 @@
-//! The allocator's settings side by side: what the recorded requests would have come to under each.
-//! One row is one replay, so that a page can ask for them one by one.
+//! One setting of the allocator: what the requests come to under it.
 
-use super::what_if::{BoundsBasis, Question, bounds};
+use super::question::{BoundsBasis, Question, Subject};
 use crate::allocator::cache::Bounds;
+use crate::allocator::program::Program;
 use crate::allocator::settings::Settings;
 use crate::allocator::verify::Recording;
-use crate::allocator::what_if::{Addresses, Conditions, Outcome, replay, what_if};
-use crate::findings::Device;
+use crate::allocator::what_if::{Addresses, Conditions, Outcome, peak_in_order, replay, what_if};
 use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Count};
 use serde::Serialize;
 
-/// The settings compared, in PyTorch's syntax; the first is the recorded one.
-const COMPARED: [&str; 7] = [
-    "",
+/// The settings compared with the recorded ones, in PyTorch's syntax.
+const COMPARED: [&str; 6] = [
     "expandable_segments:True",
     "max_split_size_mb:128",
     "garbage_collection_threshold:0.6",
@@ -21,6 +19,18 @@ const COMPARED: [&str; 7] = [
     "expandable_segments:True,roundup_power2_divisions:4",
     "expandable_segments:False",
 ];
+
+/// The recorded settings, and the others that differ from them.
+pub(super) fn compared(snapshot: &Snapshot) -> Vec<Settings> {
+    let recorded = Settings::recorded(snapshot);
+    let mut all = vec![recorded];
+    for parsed in COMPARED.iter().filter_map(|conf| Settings::parse(conf).ok()) {
+        if !all.contains(&parsed.settings) {
+            all.push(parsed.settings);
+        }
+    }
+    all
+}
 
 /// How a run fares under a setting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -51,48 +61,49 @@ pub struct SettingRow {
     pub fate_note: String,
     /// The most reserved, in bytes; up to where it failed, if it did.
     pub peak_reserved_bytes: u64,
+    /// The least and the greatest peak over the orders in which the driver may give addresses;
+    /// `None` until they are replayed.
+    pub band_bytes: Option<[u64; 2]>,
+    /// The least card under which the trace goes through, in bytes; `None` until it is found.
+    pub smallest_capacity_bytes: Option<u64>,
     /// Times that the cache is emptied for a request: each stalls the GPU.
     pub retries: u64,
+    /// Times that the program empties the cache itself: each stalls the GPU too.
+    pub cache_clears: u64,
     /// The entry at which it runs out.
     pub fails_at_entry: Option<u32>,
+    /// Whether the cache before the trace is left out.
+    pub starts_cold: bool,
 }
 
-/// The rows to ask for.
-#[must_use]
-pub fn count(snapshot: &Snapshot) -> usize {
-    compared(snapshot).len()
+/// What one row is worked out from.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) question: &'a Question,
+    pub(super) subject: &'a Subject,
+    pub(super) recording: &'a Recording,
 }
 
-/// The recorded settings, and the others that differ from them.
-fn compared(snapshot: &Snapshot) -> Vec<Settings> {
-    let recorded = Settings::recorded(snapshot);
-    let others = COMPARED.iter().skip(1).filter_map(|conf| Settings::parse(conf).ok());
-    let mut all = vec![recorded];
-    for parsed in others {
-        if !all.contains(&parsed.settings) {
-            all.push(parsed.settings);
-        }
+impl Asked<'_> {
+    fn program(&self) -> &Program {
+        self.subject.program(self.recording)
     }
-    all
-}
 
-impl SettingRow {
-    /// Row `place` for `device`; `None` past the last, or where the trace has no allocation.
-    #[must_use]
-    pub fn of(
-        snapshot: &Snapshot,
-        device: &Device,
-        place: usize,
-        question: &Question,
-    ) -> Option<SettingRow> {
-        let settings = compared(snapshot).into_iter().nth(place)?;
-        let recording = device.recording(snapshot);
-        if recording.verification.compared == 0 {
-            return None;
-        }
-        let (bounds, basis) = bounds(question, &settings, recording);
-        let run = |bounds| what_if(&recording.program, &settings, &Conditions::within(bounds));
-        let (least, most) = (least_of(bounds, basis, recording), bounds);
+    /// The bounds that a row is held against: the least that the recording allows.
+    fn least(&self, settings: &Settings) -> Bounds {
+        let (bounds, basis) = self.question.bounds(settings, self.recording);
+        if basis == BoundsBasis::Inferred { self.recording.least_bounds() } else { bounds }
+    }
+
+    fn conditions(&self, bounds: Bounds) -> Conditions {
+        Conditions { bounds, clear_cache: self.subject.clear_cache.clone() }
+    }
+
+    /// Row `place`, without what takes many replays.
+    pub(super) fn row(&self, settings: &Settings, place: usize) -> SettingRow {
+        let (most, least) =
+            (self.question.bounds(settings, self.recording).0, self.least(settings));
+        let run = |bounds| what_if(self.program(), settings, &self.conditions(bounds));
         let outcome = run(least);
         let fate = match (outcome.goes_through(), outcome.survived > 0 && outcome.ends_in_failure) {
             (false, _) if least != most && run(most).goes_through() => Fate::Unsure,
@@ -100,54 +111,45 @@ impl SettingRow {
             (true, true) => Fate::Passes,
             (true, false) => Fate::Served,
         };
-        Some(SettingRow {
+        SettingRow {
             place,
             conf: settings.to_string(),
             is_recorded: place == 0,
             fate,
             fate_note: note(fate, &outcome, least, most),
             peak_reserved_bytes: outcome.totals.peak_reserved,
+            band_bytes: None,
+            smallest_capacity_bytes: None,
             retries: outcome.totals.retries,
+            cache_clears: outcome.clears,
             fails_at_entry: outcome.first_oom_entry,
-        })
-    }
-}
-
-/// What row `place` reserves after each entry of the trace, in bytes; it ends where the replay does.
-/// Empty past the last row, or where the trace has no allocation.
-#[must_use]
-pub fn reserved(
-    snapshot: &Snapshot,
-    device: &Device,
-    place: usize,
-    question: &Question,
-) -> Vec<u64> {
-    let mut after: Vec<u64> = Vec::new();
-    let Some(settings) = compared(snapshot).into_iter().nth(place) else { return after };
-    let recording = device.recording(snapshot);
-    if recording.verification.compared == 0 {
-        return after;
-    }
-    let (bounds, basis) = bounds(question, &settings, recording);
-    let bounds = least_of(bounds, basis, recording);
-    let addresses = Addresses::for_replay(&recording.program, &settings);
-    let conditions = Conditions::within(bounds);
-    replay(&recording.program, &settings, &conditions, addresses, |entry, totals| {
-        // Entries without an operation change nothing.
-        let before = after.last().copied().unwrap_or(totals.reserved);
-        after.resize((entry as usize).max(after.len()), before);
-        if after.len() == entry as usize {
-            after.push(totals.reserved);
-        } else if let Some(last) = after.last_mut() {
-            *last = totals.reserved;
+            starts_cold: outcome.starts_cold,
         }
-    });
-    after
-}
+    }
 
-/// Where the limit was worked out from the recording, the least that it can have been.
-fn least_of(bounds: Bounds, basis: BoundsBasis, recording: &Recording) -> Bounds {
-    if basis == BoundsBasis::Inferred { recording.least_bounds() } else { bounds }
+    /// The peak in one of the [`orders`](crate::allocator::what_if::orders) of addresses.
+    pub(super) fn peak_in_order(&self, settings: &Settings, order: u32) -> u64 {
+        let conditions = self.conditions(self.least(settings));
+        peak_in_order(self.program(), settings, &conditions, order)
+    }
+
+    /// What is reserved after each entry of the trace, in bytes; it ends where the replay does.
+    pub(super) fn reserved(&self, settings: &Settings) -> Vec<u64> {
+        let mut after: Vec<u64> = Vec::new();
+        let addresses = Addresses::for_replay(self.program(), settings);
+        let conditions = self.conditions(self.least(settings));
+        replay(self.program(), settings, &conditions, addresses, |entry, totals| {
+            // Entries without an operation change nothing.
+            let before = after.last().copied().unwrap_or(totals.reserved);
+            after.resize((entry as usize).max(after.len()), before);
+            if after.len() == entry as usize {
+                after.push(totals.reserved);
+            } else if let Some(last) = after.last_mut() {
+                *last = totals.reserved;
+            }
+        });
+        after
+    }
 }
 
 fn note(fate: Fate, outcome: &Outcome, least: Bounds, most: Bounds) -> String {

@@ -3,39 +3,18 @@
 //!
 //! All sizes are bytes, all places entry indices into the device's trace.
 
-use crate::allocator::cache::Bounds;
+use super::question::{BoundsBasis, COLD, EmptyCache, Question, Subject};
 use crate::allocator::enough::smallest_capacity;
-use crate::allocator::settings::{Parsed, Settings};
+use crate::allocator::settings::Settings;
 use crate::allocator::verify::{LimitBounds, Recording, Verification};
 use crate::allocator::what_if::{Conditions, band, what_if};
+use crate::findings::Findings;
+use crate::findings::savings::change::{Change, OptimizerStates};
 use crate::snapshot::Snapshot;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Count};
 use serde::Serialize;
-
-/// What is asked.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Question {
-    /// Settings; `None` for those of the recording.
-    pub conf: Option<Parsed>,
-    /// Bytes that the process may reserve.
-    pub limit: Option<u64>,
-    /// Bytes that the card can give.
-    pub capacity: Option<u64>,
-}
-
-/// How the bounds of the replay are known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BoundsBasis {
-    /// They were asked for.
-    Told,
-    /// The recorded run shows them.
-    Inferred,
-    /// There are none, so that nothing fails.
-    None,
-}
 
 /// The answer.
 #[derive(Clone, Debug, Serialize)]
@@ -52,6 +31,10 @@ pub struct WhatIfReport {
     pub capacity_bytes: Option<u64>,
     /// Where the two come from.
     pub bounds_basis: BoundsBasis,
+    /// When the program empties the cache.
+    pub empty_cache: EmptyCache,
+    /// What is different in the program.
+    pub change: Change,
     /// The recorded run, and how far its replay agrees.
     pub recorded: RecordedReport,
     /// The most reserved.
@@ -74,6 +57,8 @@ pub struct WhatIfReport {
     pub ends_in_failure: bool,
     /// Times that the cache is emptied for a request.
     pub retries: u64,
+    /// Times that the program itself empties the cache.
+    pub cache_clears: u64,
     /// Bytes that garbage collection returns.
     pub collected_bytes: u64,
     /// The peak's range over address orders.
@@ -136,20 +121,29 @@ impl WhatIfReport {
     /// Answers `question` about `device`; `None` where its trace has no allocation.
     #[must_use]
     pub fn of(snapshot: &Snapshot, device: u32, question: &Question) -> Option<WhatIfReport> {
+        if question.needs_findings() {
+            let findings = Findings::of_device(snapshot, device)?;
+            let found = findings.device(device)?;
+            let subject = question.subject(snapshot, &findings, found);
+            let ooms = found.timeline.ooms.len() as u64;
+            let recording = found.recording(snapshot);
+            return WhatIfReport::answer(recording, &subject, device, ooms, question);
+        }
         let timeline = Timeline::replay(snapshot, device);
         let recording = Recording::of(snapshot, &timeline);
-        WhatIfReport::answer(&recording, device, timeline.ooms.len() as u64, question)
+        let ooms = timeline.ooms.len() as u64;
+        WhatIfReport::answer(&recording, &question.as_recorded(), device, ooms, question)
     }
 
-    /// The same about a recording of `device` with so many failures.
-    #[must_use]
-    pub fn answer(
+    fn answer(
         recording: &Recording,
+        subject: &Subject,
         device: u32,
         ooms: u64,
         question: &Question,
     ) -> Option<WhatIfReport> {
-        let Recording { program, verification } = recording;
+        let verification = &recording.verification;
+        let program = subject.program(recording);
         if verification.compared == 0 {
             return None;
         }
@@ -157,8 +151,8 @@ impl WhatIfReport {
             Some(parsed) => &parsed.settings,
             None => &program.recorded,
         };
-        let (bounds, bounds_basis) = bounds(question, settings, recording);
-        let conditions = Conditions::within(bounds);
+        let (bounds, bounds_basis) = question.bounds(settings, recording);
+        let conditions = Conditions { bounds, clear_cache: subject.clear_cache.clone() };
         let outcome = what_if(program, settings, &conditions);
         let (low, high) = band(program, settings, &conditions, &outcome);
         let mut report = WhatIfReport {
@@ -168,6 +162,8 @@ impl WhatIfReport {
             limit_bytes: bounds.limit,
             capacity_bytes: bounds.capacity,
             bounds_basis,
+            empty_cache: question.empty_cache,
+            change: question.change,
             recorded: recorded(&program.recorded, verification, ooms),
             peak_reserved_bytes: outcome.totals.peak_reserved,
             peak_active_bytes: outcome.totals.peak_active,
@@ -179,9 +175,10 @@ impl WhatIfReport {
             ooms_survived: outcome.survived,
             ends_in_failure: outcome.ends_in_failure,
             retries: outcome.totals.retries,
+            cache_clears: outcome.clears,
             collected_bytes: outcome.totals.collected,
             band_bytes: [low, high],
-            smallest_capacity_bytes: smallest_capacity(program, settings),
+            smallest_capacity_bytes: smallest_capacity(program, settings, &subject.clear_cache),
             starts_cold: outcome.starts_cold,
             headline: String::new(),
             notes: Vec::new(),
@@ -189,27 +186,9 @@ impl WhatIfReport {
         };
         report.headline = headline(&report);
         report.notes = notes(&report, question, settings);
+        report.notes.splice(0..0, subject.notes.iter().cloned());
         report.next = next(&report, question, settings);
         Some(report)
-    }
-}
-
-pub(super) fn bounds(
-    question: &Question,
-    settings: &Settings,
-    recording: &Recording,
-) -> (Bounds, BoundsBasis) {
-    let fraction = settings.per_process_memory_fraction.zip(question.capacity);
-    let limit =
-        question.limit.or(fraction.map(|(fraction, capacity)| (fraction * capacity as f64) as u64));
-    let told = Bounds { limit, capacity: question.capacity };
-    let inferred = recording.bounds();
-    if told.is_bounded() {
-        (told, BoundsBasis::Told)
-    } else if inferred.is_bounded() {
-        (inferred, BoundsBasis::Inferred)
-    } else {
-        (Bounds::NONE, BoundsBasis::None)
     }
 }
 
@@ -259,7 +238,30 @@ fn headline(report: &WhatIfReport) -> String {
         (None, 0, 1..) => "every request is served, those that failed too".to_owned(),
         (None, 0, 0) => "every request is served".to_owned(),
     };
-    format!("{under}, with {with}, {what}.")
+    format!("{under}, with {with}{}, {what}.", also(report))
+}
+
+/// What is asked beyond settings and bounds, each with a comma before it.
+fn also(report: &WhatIfReport) -> String {
+    let Change { batch, checkpointing, optimizer_states } = report.change;
+    let mut parts = Vec::new();
+    if batch != 1.0 {
+        parts.push(format!("{batch} times the batch"));
+    }
+    if checkpointing {
+        parts.push("activations checkpointed".to_owned());
+    }
+    match optimizer_states {
+        OptimizerStates::Recorded => {}
+        OptimizerStates::EightBit => parts.push("optimizer states in 8 bits".to_owned()),
+        OptimizerStates::None => parts.push("no optimizer states".to_owned()),
+    }
+    match report.empty_cache {
+        EmptyCache::Recorded => {}
+        EmptyCache::Never => parts.push("the cache never emptied by the program".to_owned()),
+        EmptyCache::EveryStep => parts.push("the cache emptied between the steps".to_owned()),
+    }
+    parts.iter().map(|part| format!(", {part}")).collect()
 }
 
 fn notes(report: &WhatIfReport, question: &Question, settings: &Settings) -> Vec<String> {
@@ -293,10 +295,7 @@ fn notes(report: &WhatIfReport, question: &Question, settings: &Settings) -> Vec
         );
     }
     if report.starts_cold {
-        notes.push(
-            "What lay in the cache before the recording began is left out: record from the start of the process to have it counted."
-                .to_owned(),
-        );
+        notes.push(COLD.to_owned());
     }
     if let (BoundsBasis::Inferred, Some(limit)) = (report.bounds_basis, report.limit_bytes) {
         notes.push(format!(

@@ -17,14 +17,14 @@ use crate::view::blocks::reading::MapReading;
 use crate::view::cards::{CARDS, CONTEXT_MIB};
 use crate::view::completion::complete;
 use crate::view::entry::EntryView;
+use crate::view::question::Question;
 use crate::view::range::{RangeView, stop};
 use crate::view::report::Report;
-use crate::view::settings::{self, SettingRow};
+use crate::view::setting_table::SettingTable;
 use crate::view::timeline::TimelineView;
 use crate::view::timeline::axis::Along;
 use crate::view::timeline::groups::{By, Groups};
 use crate::view::timeline::pixels::{Layout, Pixels};
-use crate::view::what_if::Question;
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
@@ -33,9 +33,10 @@ use wasm_bindgen::prelude::*;
 #[derive(Default)]
 pub struct Session {
     opened: Option<(Snapshot, Findings, Report)>,
-    rows: Vec<SettingRow>,
     /// The groups of each device's timeline that were asked for.
     groups: Vec<(u32, By, Groups)>,
+    /// The latest table of settings, as far as it is filled.
+    table: Option<SettingTable>,
     /// A device, and what a replay reserved after each of its entries.
     overlay: Option<(u32, Vec<u64>)>,
     /// The latest map, for the pointer to read.
@@ -211,46 +212,33 @@ impl Session {
         reading.map_or(Ok(JsValue::NULL), |reading| plain(&reading))
     }
 
-    /// Row `place` of the settings compared, for a device that can give `capacity` bytes in all (or,
-    /// where undefined, as much as it could in the recording): `{row, count, recommended}`; `null`
-    /// past the last row and where nothing can be replayed. Rows are asked for from 0 on, and
-    /// `recommended` is the best of those so far.
+    /// The table of settings for `question`, `{capacity, empty_cache, change}` as
+    /// [`Question`] reads it, one step further than when it was asked for last; `null` where nothing
+    /// can be replayed. It is complete when `doing` is empty.
     ///
     /// # Errors
     /// None that a caller could mend.
-    #[wasm_bindgen(js_name = settingRow)]
-    pub fn setting_row(
-        &mut self,
-        device: u32,
-        place: u32,
-        capacity: Option<f64>,
-    ) -> Result<JsValue, JsValue> {
+    pub fn settings(&mut self, device: u32, question: JsValue) -> Result<JsValue, JsValue> {
         let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
         let Some(found) = findings.device(device) else { return Ok(JsValue::NULL) };
-        if place == 0 {
-            self.rows.clear();
+        let question: Question = serde_wasm_bindgen::from_value(question)?;
+        if !self.table.as_ref().is_some_and(|table| table.answers(device, &question)) {
+            self.table = SettingTable::new(snapshot, findings, found, question);
         }
-        let Some(row) = SettingRow::of(snapshot, found, place as usize, &question(capacity)) else {
-            return Ok(JsValue::NULL);
-        };
-        let value = plain(&row)?;
-        self.rows.push(row);
-        let best = settings::recommended(&self.rows);
-        Ok(object(&[
-            ("row", value),
-            ("count", JsValue::from_f64(settings::count(snapshot) as f64)),
-            ("recommended", best.map_or(JsValue::NULL, |place| JsValue::from_f64(place as f64))),
-        ]))
+        let Some(table) = &mut self.table else { return Ok(JsValue::NULL) };
+        table.advance(snapshot, found);
+        plain(&table.view())
     }
 
-    /// Lays what row `place` of the settings reserves over the timeline of `device`; none where
+    /// Lays what row `place` of that table reserves over the timeline of `device`; none where
     /// undefined.
-    pub fn overlay(&mut self, device: u32, place: Option<u32>, capacity: Option<f64>) {
+    pub fn overlay(&mut self, device: u32, place: Option<u32>) {
         self.overlay = None;
-        let Some((snapshot, findings, _)) = &self.opened else { return };
+        let (Some((snapshot, findings, _)), Some(table)) = (&self.opened, &self.table) else {
+            return;
+        };
         if let (Some(found), Some(place)) = (findings.device(device), place) {
-            let reserved = settings::reserved(snapshot, found, place as usize, &question(capacity));
-            self.overlay = Some((device, reserved));
+            self.overlay = Some((device, table.reserved(snapshot, found, place as usize)));
         }
     }
 
@@ -293,10 +281,6 @@ struct Stretch {
     by: By,
     layout: Option<Layout>,
     height_px: u32,
-}
-
-fn question(capacity: Option<f64>) -> Question {
-    Question { capacity: capacity.map(|bytes| bytes as u64), ..Question::default() }
 }
 
 /// The cards to ask about: `[{name, total_mib}]`, and what a process takes before the first tensor.

@@ -7,10 +7,11 @@ use crate::units::Bytes;
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let cache = case.of(Category::KvCache);
-    let halved = case.saves(|held| match held.category {
+    let halved = case.effect(|held| match held.category {
         Category::KvCache => Kept::part(0.5),
         _ => Kept::WHOLE,
     });
+    let saves = halved.saves;
     let request = case.recording.request.filter(|(_, category)| *category == Category::KvCache);
     let mut fixes = vec![
         Fix::of(
@@ -18,14 +19,14 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
             "Keep half as many tokens",
             "The cache grows in proportion to the concurrent requests and to the context of each: half of either halves it. In vLLM that is `max_num_seqs` and `max_model_len`, in SGLang `max_running_requests` and `context_length`.",
         )
-        .saving(halved, Basis::Estimated)
+        .bringing(halved, Basis::Estimated)
         .costing("Shorter contexts or less throughput."),
         Fix::of(
             "quantised_cache",
             "Store the cache in 8 bits",
             "The number takes the cache to be of 16 bits an element now. In vLLM and SGLang it is one option, in Transformers `cache_implementation=\"quantized\"`.",
         )
-        .saving(halved, Basis::Estimated)
+        .saving(saves, Basis::Estimated)
         .costing("A little accuracy.")
         .with("vllm serve MODEL --kv-cache-dtype fp8"),
         Fix::of(

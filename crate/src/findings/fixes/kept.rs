@@ -1,16 +1,15 @@
 //! Against references kept.
 
-use super::{Basis, Case, Fix, replay};
+use super::{Basis, Case, Fix};
 use crate::findings::keeping::Keeping;
 use crate::findings::savings::Kept;
-use crate::timeline::allocation::AllocationId;
 use rustc_hash::FxHashMap;
 
 pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let Some(kept) = &case.diagnosis.kept else { return Vec::new() };
     // What is kept dies with the step that made it.
     let ends: FxHashMap<usize, u32> = kept.survivors.iter().copied().collect();
-    let saves = case.saves(|held| {
+    let effect = case.effect(|held| {
         let Some((end, allocation)) =
             held.place.and_then(|place| ends.get(&place)).zip(held.allocation)
         else {
@@ -65,14 +64,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
         )
         .with("import gc, sys\nsys.last_traceback = sys.last_value = sys.last_exc = None\ngc.collect()"),
     };
-    let mut how = how.saving(saves, Basis::Measured);
-    let freed = kept
-        .survivors
-        .iter()
-        .filter_map(|(place, end)| Some((*end, AllocationId(u32::try_from(*place).ok()?))));
-    let replayed = replay::sentence(case, |program| program.free_at(freed.collect()));
-    how.note.push_str(&replayed.unwrap_or_default());
-    let mut fixes = vec![how];
+    let mut fixes = vec![how.bringing(effect, Basis::Measured)];
     if matches!(kept.keeping, Keeping::Graph | Keeping::Values | Keeping::Hook) {
         fixes.push(
             Fix::of(

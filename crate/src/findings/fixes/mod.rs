@@ -16,7 +16,9 @@ use super::marks::StackMarks;
 use super::savings::{Held, Kept, Recording};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::FrameId;
+use replay::Effect;
 use serde::Serialize;
+use std::cell::Cell;
 
 /// How a saving is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -86,6 +88,12 @@ impl Fix {
         self
     }
 
+    /// What a change brings: its number, and the replay's sentence behind the note.
+    fn bringing(mut self, effect: Effect, basis: Basis) -> Fix {
+        self.note.push_str(&effect.replayed.unwrap_or_default());
+        self.saving(effect.saves, basis)
+    }
+
     fn costing(mut self, cost: &'static str) -> Fix {
         self.cost = cost;
         self
@@ -112,6 +120,8 @@ pub(super) struct Case<'a> {
     pub(super) recording: Recording<'a>,
     /// The peak as recorded, in bytes.
     pub(super) peak: u64,
+    /// Operations that may still be replayed.
+    operations: Cell<usize>,
 }
 
 /// A saving below this share of the peak is not worth the work.
@@ -157,6 +167,19 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
 }
 
 impl<'a> Case<'a> {
+    /// The case of `diagnosis`, whose fixes are not known yet.
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        kinds: &'a FrameKinds,
+        marks: &'a StackMarks,
+        diagnosis: &'a Diagnosis,
+        recording: Recording<'a>,
+    ) -> Self {
+        let (device, peak) = (recording.device, recording.peak(|_| Kept::WHOLE));
+        let operations = Cell::new(replay::OPERATIONS);
+        Case { snapshot, device, kinds, marks, diagnosis, recording, peak, operations }
+    }
+
     fn of(&self, category: Category) -> u64 {
         self.diagnosis.composition[category.place()]
     }

@@ -1,8 +1,10 @@
 //! Against weights, gradients and optimizer states that fill the card.
 
+use super::replay::Effect;
 use super::{Basis, Case, Fix};
 use crate::findings::category::Category;
 use crate::findings::marks::Phase;
+use crate::findings::savings::optimizer::{in_eight_bits, without_scratch, without_states};
 use crate::findings::savings::{Held, Kept, has_weight_copies};
 use crate::units::Bytes;
 
@@ -30,49 +32,43 @@ impl Case<'_> {
         self.recording.request.is_some_and(|(_, of)| of == category)
     }
 
-    fn saves_part(&self, categories: &[Category], share: f64) -> u64 {
-        self.saves(|held| {
-            if categories.contains(&held.category) { Kept::part(share) } else { Kept::WHOLE }
-        })
+    fn effect_of_part(&self, categories: &[Category], share: f64) -> Effect {
+        self.effect(|held| part_of(held, categories, share))
     }
+}
+
+fn part_of(held: &Held<'_>, categories: &[Category], share: f64) -> Kept {
+    if categories.contains(&held.category) { Kept::part(share) } else { Kept::WHOLE }
 }
 
 const TRAINED: [Category; 3] = [Category::Weights, Category::Gradients, Category::OptimizerStates];
 
 fn shard(case: &Case<'_>) -> Fix {
-    let saves = case.saves_part(&TRAINED, 0.5);
-    let eighth = case.saves_part(&TRAINED, 0.125);
+    let halved = case.effect_of_part(&TRAINED, 0.5);
+    let eighth = case.saves(|held| part_of(held, &TRAINED, 0.125));
     Fix::of(
         "shard",
         "Shard the model over several GPUs",
         format!("Each of N GPUs holds 1/N of the weights, gradients and optimizer states. The number is for 2 GPUs; 8 would take {} off each.", Bytes(eighth)),
     )
-    .saving(saves, Basis::Estimated)
+    .bringing(halved, Basis::Estimated)
     .costing("More GPUs, and the weights cross between them in each pass.")
     .with("from torch.distributed.fsdp import fully_shard\nfor block in model.blocks:\n    fully_shard(block)\nfully_shard(model)")
 }
 
-/// Blocks of 256 elements share one 32-bit scale, and small tensors stay as they are (the defaults of
-/// bitsandbytes).
 fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Fix {
-    const LEAST: u64 = 4096 * 4;
-    // The states of torch.optim's optimizers have their weights' precision.
-    let kept = if is_wide { 0.25 + 1.0 / 256.0 } else { 0.5 };
     let note = if is_wide {
         "Autocast made copies of the weights, so weights and states are of 32 bits now."
     } else {
         "The number takes weights and states to be of 16 bits now; of 32 bits, a quarter would stay."
     };
-    let saves = case.saves(|held| {
-        let is_large = held.category == Category::OptimizerStates && held.requested >= LEAST;
-        if is_large { Kept::part(kept) } else { Kept::WHOLE }
-    });
+    let effect = case.effect(|held| in_eight_bits(case.device, held, is_wide));
     Fix::of(
         "small_optimizer",
         "Keep the optimizer's states in 8 bits",
         note,
     )
-    .saving(saves, Basis::Estimated)
+    .bringing(effect, Basis::Estimated)
     .costing("None known in the loss of most models; try a short run.")
     .with("import bitsandbytes as bnb\noptimizer = bnb.optim.AdamW8bit(model.parameters(), lr=1e-4)")
 }
@@ -83,7 +79,7 @@ fn offloaded_optimizer(case: &Case<'_>) -> Fix {
         "Keep the optimizer's states in CPU memory",
         "For example `torchao.optim.CPUOffloadOptimizer`, or `CPUOffloadPolicy` with FSDP.",
     )
-    .saving(case.saves_part(&[Category::OptimizerStates], 0.0), Basis::Estimated)
+    .bringing(case.effect(|held| without_states(case.device, held)), Basis::Estimated)
     .costing("Slower steps: the update runs on the CPU.")
 }
 
@@ -93,7 +89,7 @@ fn low_precision(case: &Case<'_>) -> Fix {
         "Train in bfloat16",
         "Autocast made copies of the weights, so they are of 32 bits now; weights, gradients and states of 16 bits take half.",
     )
-    .saving(case.saves_part(&TRAINED, 0.5), Basis::Estimated)
+    .bringing(case.effect_of_part(&TRAINED, 0.5), Basis::Estimated)
     .costing("Small updates are rounded away: watch the loss, or use stochastic rounding.")
     .with("model.to(torch.bfloat16)   # before the optimizer is made")
 }
@@ -104,7 +100,7 @@ fn quantised(case: &Case<'_>) -> Fix {
         "Load the weights in 8 bits",
         "The number takes the weights to be of 16 bits now; 4 bits save three quarters.",
     )
-    .saving(case.saves_part(&[Category::Weights], 0.5), Basis::Estimated)
+    .bringing(case.effect_of_part(&[Category::Weights], 0.5), Basis::Estimated)
     .costing("A little accuracy.")
     .with("from transformers import BitsAndBytesConfig\nmodel = AutoModelForCausalLM.from_pretrained(\n    name, quantization_config=BitsAndBytesConfig(load_in_8bit=True))")
 }
@@ -130,7 +126,7 @@ fn gradients_to_none(case: &Case<'_>) -> Option<Fix> {
         })
     };
     // Each such gradient lives from its first step's begin to that step's end only.
-    let saves = case.saves(|held| {
+    let effect = case.effect(|held| {
         if !lives_on(held) {
             return Kept::WHOLE;
         }
@@ -139,34 +135,27 @@ fn gradients_to_none(case: &Case<'_>) -> Option<Fix> {
         let end = first.map_or(u32::MAX, |step| step.end).min(allocation.last_entry());
         Kept { share: 1.0, lives: Some([(allocation.first_entry(), end), (end, end)]) }
     });
-    (saves > 0).then(|| {
+    (effect.saves > 0).then(|| {
         Fix::of(
             "set_to_none",
             "Drop the gradients between steps",
             "They live through the forward pass, where nobody needs them. `zero_grad()` drops them by default since PyTorch 2.0; here something keeps them. The number is an upper bound: each comes back in the backward pass.",
         )
-        .saving(saves, Basis::Estimated)
+        .bringing(effect, Basis::Estimated)
         .with("optimizer.zero_grad(set_to_none=True)")
     })
 }
 
 /// Scratch copies that the optimizer's step makes for all parameters at once.
 fn optimizer_step(case: &Case<'_>) -> Option<Fix> {
-    let saves = case.saves(|held| {
-        let is_scratch = held.category == Category::Temporaries
-            && held
-                .allocation
-                .and_then(crate::timeline::allocation::Allocation::begin)
-                .is_some_and(|begin| case.device.phases.get(begin) == Phase::Optimizer);
-        if is_scratch { Kept::NOTHING } else { Kept::WHOLE }
-    });
-    (saves > 0).then(|| {
+    let effect = case.effect(|held| without_scratch(case.device, held));
+    (effect.saves > 0).then(|| {
         Fix::of(
             "fused_optimizer",
             "Use the fused optimizer",
             "The default (foreach) makes copies of all parameters at once in the step; the fused kernel makes none.",
         )
-        .saving(saves, Basis::Estimated)
+        .bringing(effect, Basis::Estimated)
         .with("torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)")
     })
 }

@@ -66,32 +66,16 @@ impl<'a> Batch<'a> {
         others.saturating_add(all).saturating_add(largest)
     }
 
-    /// What allocation `place` would have requested with the batch multiplied by `ratio`, in bytes.
+    /// What is left of `held` with the batch multiplied by `ratio`.
     #[must_use]
-    pub fn requested(&self, place: usize, ratio: f64) -> u64 {
-        let device = self.recording.device;
-        let known = device.timeline.allocations.get(place).zip(device.classes.get(place));
-        let Some((allocation, class)) = known else { return 0 };
-        let held = Held {
-            place: Some(place),
-            size: allocation.size,
-            requested: allocation.requested,
-            category: class.category,
-            allocation: Some(allocation),
-        };
-        (allocation.requested as f64 * self.kept(&held, ratio).share) as u64
-    }
-
-    fn kept(&self, held: &Held<'_>, ratio: f64) -> Kept {
+    pub fn kept(&self, held: &Held<'_>, ratio: f64) -> Kept {
         let is_copy = held.place.is_some_and(|place| self.copies.contains(&place));
         let scales = match held.category {
             Category::Inputs => true,
             Category::Activations => !is_copy,
             Category::Temporaries => {
-                let phase = held
-                    .allocation
-                    .and_then(crate::timeline::allocation::Allocation::begin)
-                    .map_or(Phase::Unknown, |begin| self.recording.device.phases.get(begin));
+                let phases = &self.recording.device.phases;
+                let phase = held.entry.map_or(Phase::Unknown, |entry| phases.get(entry));
                 let is_weight_sized =
                     held.requested > TELLING && self.sizes.contains(&held.requested);
                 matches!(phase, Phase::Forward | Phase::Backward | Phase::Between)

@@ -2,12 +2,15 @@
 //! other times, and the peak is taken again.
 //!
 //! The peak moves, which is why bytes are never subtracted from the old one: a run whose peak lies
-//! in the optimizer's step gains nothing from a smaller batch. The sums are of allocated bytes;
-//! how a caching allocator packs them is another matter.
+//! in the optimizer's step gains nothing from a smaller batch. The sums are of allocated bytes; how
+//! the caching allocator packs them is told by replaying the [changed program](rewrite).
 
 pub mod batch;
+pub mod change;
 pub mod checkpoint;
 mod copies;
+pub mod optimizer;
+pub mod rewrite;
 
 use super::Device;
 use super::category::{Category, Class};
@@ -40,6 +43,12 @@ impl Kept {
     pub fn part(share: f64) -> Kept {
         Kept { share, lives: None }
     }
+
+    /// What is left after another change too, which leaves its lives where this one does not.
+    #[must_use]
+    pub fn and(self, other: Kept) -> Kept {
+        Kept { share: self.share * other.share, lives: self.lives.or(other.lives) }
+    }
 }
 
 /// One allocation as a change sees it.
@@ -53,6 +62,8 @@ pub struct Held<'a> {
     pub requested: u64,
     /// What it is for.
     pub category: Category,
+    /// The entry of its request; `None` for one older than the trace.
+    pub entry: Option<u32>,
     /// The allocation; `None` for the request that failed.
     pub allocation: Option<&'a Allocation>,
 }
@@ -110,6 +121,7 @@ impl<'a> Recording<'a> {
                 size: allocation.size,
                 requested: allocation.requested,
                 category: *category,
+                entry: allocation.begin(),
                 allocation: Some(allocation),
             });
         let request = self.request.map(|(bytes, category)| Held {
@@ -117,6 +129,7 @@ impl<'a> Recording<'a> {
             size: bytes,
             requested: bytes,
             category,
+            entry: Some(self.upto),
             allocation: None,
         });
         recorded.chain(request)
