@@ -2,6 +2,7 @@
 //! its findings, out come plain values with every text and number ready to be shown.
 
 pub mod allocation;
+pub mod allocations;
 pub mod blocks;
 pub mod cards;
 pub mod completion;
@@ -13,6 +14,8 @@ pub mod range;
 pub mod report;
 pub mod selection;
 pub mod settings;
+pub mod stacks;
+pub mod steps;
 pub mod summary;
 pub mod timeline;
 pub mod what_if;
