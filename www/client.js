@@ -48,8 +48,13 @@ export class Client {
    * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
    *
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by,
-   * layout, heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin, end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row, xPx}`, `settingRow {device, place,
-   * capacity}`, `overlay {device, place, capacity}`, `complete {device, text}`, `text`,
+   * layout, heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device,
+   * begin, end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row,
+   * xPx}`, `stacks {device, selection, shape, root, widthPx}`, `stackNode {node, nodes}`,
+   * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationStack
+   * {device, allocation}`, `allocationsCsv`, `steps {device, columns}`, `stepRows {from, to}`,
+   * `settingRow {device, place, capacity}`, `overlay {device, place, capacity}`, `complete {device,
+   * text}`, `text`,
    * `markdown` and `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {

@@ -5,7 +5,7 @@ pub mod rows;
 
 use crate::findings::Device;
 use crate::findings::frame_kind::FrameKinds;
-use crate::findings::lines::{Holder, holder_of};
+use crate::findings::lines::{Holder, holder_of, is_unseen};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::allocation::{Allocation, AllocationId};
@@ -148,7 +148,7 @@ fn holder(
     id: AllocationId,
     allocation: &Allocation,
 ) -> Holder {
-    if (id.0 as usize) < device.timeline.older && !allocation.has_stack() {
+    if is_unseen(&device.timeline, id, allocation) {
         return Holder::Older;
     }
     holder_of(snapshot, kinds, allocation.stack)
@@ -182,7 +182,7 @@ fn sorted(
             Column::Stream => u64::from(allocation.stream),
             Column::Pool => Pool::of(allocation) as u64,
             Column::Place => {
-                let place = (allocation.stack, is_older(device, id, allocation));
+                let place = (allocation.stack, is_unseen(&device.timeline, id, allocation));
                 ranks.get(&place).copied().unwrap_or(0)
             }
         }
@@ -196,10 +196,6 @@ fn sorted(
     keyed.into_iter().map(|(_, id)| id).collect()
 }
 
-fn is_older(device: &Device, id: AllocationId, allocation: &Allocation) -> bool {
-    (id.0 as usize) < device.timeline.older && !allocation.has_stack()
-}
-
 /// The order of places, by stack: by file, line and function; what has no file comes last.
 fn place_ranks(
     snapshot: &Snapshot,
@@ -210,7 +206,7 @@ fn place_ranks(
     let mut distinct: FxHashMap<(StackId, bool), (AllocationId, &Allocation)> =
         FxHashMap::default();
     for (id, allocation) in kept {
-        let key = (allocation.stack, is_older(device, *id, allocation));
+        let key = (allocation.stack, is_unseen(&device.timeline, *id, allocation));
         distinct.entry(key).or_insert((*id, allocation));
     }
     let mut places: Vec<_> = distinct

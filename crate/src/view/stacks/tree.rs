@@ -2,7 +2,7 @@
 
 use crate::findings::category::Category;
 use crate::findings::frame_kind::{FrameKind, FrameKinds};
-use crate::findings::lines::{Holder, holder_of};
+use crate::findings::lines::{Holder, holder_of, is_unseen};
 use crate::findings::{Composition, Device};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
@@ -176,7 +176,7 @@ fn sums_by_stack(
     let mut sums = vec![Sum::default(); older + 1];
     for id in allocations {
         let Some(allocation) = timeline.allocation(*id) else { continue };
-        let is_older = (id.0 as usize) < timeline.older && !allocation.has_stack();
+        let is_older = is_unseen(timeline, *id, allocation);
         let place = if is_older { older } else { (allocation.stack.0 as usize).min(absent) };
         let sum = &mut sums[place];
         sum.bytes = sum.bytes.saturating_add(allocation.size);
