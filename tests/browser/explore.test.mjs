@@ -79,7 +79,9 @@ test('the direction and the frames are chosen, and the table says the same', () 
     const before = await cells();
     await page.getByRole('group', { name: 'Frames' }).getByRole('button', { name: 'All frames' }).click();
     await page.waitForFunction((known) => Number(document.querySelector('oom-scope').shadowRoot.querySelector('[data-test=icicle]').dataset.cells) > known, before);
-    await page.getByRole('button', { name: 'Bottom-up' }).click();
+    const upwards = page.getByRole('button', { name: 'Bottom-up' });
+    await upwards.click();
+    assert.equal(await upwards.getAttribute('aria-pressed'), 'true');
     await page.getByRole('button', { name: 'Your code' }).click();
     await page.getByTestId('explore').getByText('The same as a table').click();
     const table = page.getByTestId('explore').locator('.twin table');

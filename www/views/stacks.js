@@ -70,7 +70,13 @@ export function stacksView(on, signal) {
 
   function reshape(change) {
     shape = { ...shape, ...change };
+    showShape();
     restart();
+  }
+
+  function showShape() {
+    directions.choose(shape.bottomUp);
+    frames.choose(shape.frames);
   }
 
   function restart() {
@@ -229,6 +235,7 @@ export function stacksView(on, signal) {
     event.stopPropagation();
   });
 
+  showShape();
   const isSeen = onSight(root, measure, signal);
   function measure() {
     if (isSeen()) {
@@ -247,8 +254,6 @@ export function stacksView(on, signal) {
     root,
     update(next, changed) {
       state = next;
-      directions.choose(shape.bottomUp);
-      frames.choose(shape.frames);
       if (SELECTING.some((key) => changed.has(key)) && isSeen()) {
         restart();
       }

@@ -13,7 +13,7 @@ export function treeTableView() {
       const head = ['Frame', 'Allocations', 'Bytes', 'Share'];
       fill(
         table,
-        h('caption', {}, 'Frames with at least a hundredth of the bytes, each below its caller'),
+        h('caption', {}, 'Frames with at least a hundredth of the bytes, nested as in the picture'),
         h('thead', {}, h('tr', {}, head.map((name, at) => h('th', { scope: 'col', class: at > 0 ? 'number' : null }, name)))),
         h('tbody', {}, rows.map(row)),
       );

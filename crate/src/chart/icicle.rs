@@ -162,7 +162,7 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         self.pen.fill((right - line).max(left), top, right, bottom, colour)
     }
 
-    /// The function, its place behind it and its bytes at the right, as far as there is room.
+    /// The function, its place behind it, and its bytes at the right, as far as there is room.
     fn words(
         &self,
         cell: usize,
@@ -175,15 +175,12 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
         let px = |css_px: f64| self.pen.picture.px(css_px);
         let room = f64::from(right - left) / self.pen.picture.ratio - 2.0 * PADDING_CSS_PX;
         let bytes = Bytes(self.view.cells.bytes[cell] as u64).to_string();
-        let left_of_bytes = room - width_of(&bytes) - BYTES_GAP_CSS_PX;
-        let mut room = room;
-        if width_of(name) <= left_of_bytes {
-            room = left_of_bytes;
+        let both = format!("{name}  {place}");
+        let text = if place.is_empty() || width_of(&both) > room { name } else { &both };
+        if width_of(text) + BYTES_GAP_CSS_PX + width_of(&bytes) <= room {
             let at = (right - px(PADDING_CSS_PX), y);
             self.pen.write(&bytes, at, Align::Right, colour)?;
         }
-        let both = format!("{name}  {place}");
-        let text = if place.is_empty() || width_of(&both) > room { name } else { &both };
         let Some(text) = elided(text, room) else { return Ok(()) };
         self.pen.write(&text, (left + px(PADDING_CSS_PX), y), Align::Left, colour)
     }

@@ -4,9 +4,12 @@ use super::question::Pool;
 use super::{Table, holder, lifetime_entries, lifetime_us};
 use crate::findings::Device;
 use crate::findings::frame_kind::FrameKinds;
+use crate::findings::lines::is_unseen;
 use crate::snapshot::Snapshot;
+use crate::snapshot::stack::StackId;
 use crate::timeline::allocation::AllocationId;
 use crate::view::frames::holder_view;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -46,18 +49,30 @@ pub struct AllocationRow {
     pub function: String,
 }
 
-impl AllocationRow {
-    fn of(
-        snapshot: &Snapshot,
-        kinds: &FrameKinds,
-        device: &Device,
-        id: AllocationId,
-    ) -> Option<AllocationRow> {
+/// Writes rows; a place is worked out once for each stack.
+struct Writer<'s> {
+    snapshot: &'s Snapshot,
+    kinds: &'s FrameKinds,
+    device: &'s Device,
+    /// File, line and function by stack, and by whether the file does not say who it was.
+    places: FxHashMap<(StackId, bool), (String, u32, String)>,
+}
+
+impl<'s> Writer<'s> {
+    fn new(snapshot: &'s Snapshot, kinds: &'s FrameKinds, device: &'s Device) -> Self {
+        Writer { snapshot, kinds, device, places: FxHashMap::default() }
+    }
+
+    fn row(&mut self, id: AllocationId) -> Option<AllocationRow> {
+        let Writer { snapshot, kinds, device, places } = self;
         let allocation = device.timeline.allocation(id)?;
         let category = device.category(id);
         let handle = snapshot.streams.get(usize::from(allocation.stream)).copied().unwrap_or(0);
-        let held = holder(snapshot, kinds, device, id, allocation);
-        let (file, line, function) = holder_view(snapshot, &held);
+        let key = (allocation.stack, is_unseen(&device.timeline, id, allocation));
+        let place = places.entry(key).or_insert_with(|| {
+            holder_view(snapshot, &holder(snapshot, kinds, device, id, allocation))
+        });
+        let (file, line, function) = place.clone();
         Some(AllocationRow {
             id: id.0,
             size_bytes: allocation.size,
@@ -90,7 +105,8 @@ impl Table {
     ) -> Vec<AllocationRow> {
         let end = to.min(self.allocations.len());
         let ids = self.allocations.get(from.min(end)..end).unwrap_or_default();
-        ids.iter().filter_map(|id| AllocationRow::of(snapshot, kinds, device, *id)).collect()
+        let mut writer = Writer::new(snapshot, kinds, device);
+        ids.iter().filter_map(|id| writer.row(*id)).collect()
     }
 
     /// All rows as comma-separated values, with a head and lines that end as RFC 4180 has them; the
@@ -100,9 +116,10 @@ impl Table {
         let mut out = String::from(
             "size_bytes,requested_bytes,category,made_at_entry,freed_at_entry,lifetime_entries,lifetime_us,stream,pool,file,line,function\r\n",
         );
+        let mut writer = Writer::new(snapshot, kinds, device);
         let number = |number: Option<i64>| number.map_or(String::new(), |value| value.to_string());
         for id in self.allocations.iter().take(MOST_SAVED) {
-            let Some(row) = AllocationRow::of(snapshot, kinds, device, *id) else { continue };
+            let Some(row) = writer.row(*id) else { continue };
             let _ = write!(
                 out,
                 "{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
