@@ -7,9 +7,9 @@ import { h } from './dom.js';
  * @param {(value: any) => void} onChoice
  */
 export function choiceView(label, options, onChoice) {
-  const buttons = new Map(options.map(([value, name, title]) => [value, h('button', { type: 'button', title, 'aria-pressed': 'false', onclick: () => onChoice(value) }, name)]));
+  const buttons = new Map(options.map(([value, name, title]) => [value, h('button', { type: 'button', title, 'aria-pressed': 'false', 'data-test': `show-${value}`, onclick: () => onChoice(value) }, name)]));
   return {
-    root: h('div', { class: 'tabs', role: 'group', 'aria-label': label }, [...buttons.values()]),
+    root: h('div', { class: 'tabs small', role: 'group', 'aria-label': label }, [...buttons.values()]),
     choose(chosen) {
       for (const [value, button] of buttons) {
         button.setAttribute('aria-pressed', String(value === chosen));

@@ -180,7 +180,7 @@ export function stacksView(on, signal) {
         h('p', {}, reading.bytes > 0 && ['mostly', swatch(category), label]),
         isWhole && [h('p', { class: 'quiet' }, POINT), h('p', { class: 'quiet' }, COLOURS)],
       ),
-      h('div', { class: 'readout-stack' }, h('p', { class: 'quiet' }, 'Its heaviest stack, innermost frame first'), stackView(stack)),
+      h('div', { class: 'readout-stack' }, stack.length > 0 && h('p', { class: 'quiet' }, 'Its heaviest stack, innermost frame first'), stackView(stack)),
     );
     readout.scrollTop = 0;
   }
