@@ -51,7 +51,7 @@ impl Places {
 
     fn nth_at(&self, x: f64) -> Option<usize> {
         let share = (x - self.left) / (self.right - self.left);
-        (0.0..1.0).contains(&share).then(|| (share * self.columns as f64) as usize)
+        (0.0..1.0).contains(&share).then_some((share * self.columns as f64) as usize)
     }
 }
 
