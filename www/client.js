@@ -50,8 +50,11 @@ export class Client {
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by, layout,
    * heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin,
    * end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row,
-   * xPx}`, `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`,
-   * `text`, `markdown` and `version`. Fails with a `RequestError`.
+   * xPx}`, `stacks {device, selection, shape, root, widthPx}`, `stackNode {node, nodes}`,
+   * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationStack
+   * {device, allocation}`, `allocationsCsv`, `steps {device, columns}`, `stepRows {from, to}`,
+   * `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`, `text`,
+   * `markdown` and `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {
     if (this.#worker === null) {

@@ -25,6 +25,8 @@ import { loadingView } from './views/loading.js';
 import { messageView } from './views/message.js';
 import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
+import rows from './views/rows.css';
+import stacks from './views/stacks.css';
 import start from './views/start.css';
 import { startView } from './views/start.js';
 import tables from './views/tables.css';
@@ -101,7 +103,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, tables, whatIf, narrow].join('\n'));
+    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
     this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -348,7 +350,7 @@ class OomScope extends HTMLElement {
       counted: (counted) => this.#store.set({ counted }),
       text: (text) => this.#store.set({ text }),
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
-      show: (entry) => this.#show(entry),
+      show: (entry, device) => this.#show(entry, device),
       overlay: (place) => this.#overlay(place),
       copyText: () => this.#open.request('text'),
       copyMarkdown: () => this.#open.request('markdown'),
@@ -386,16 +388,15 @@ class OomScope extends HTMLElement {
     }
   }
 
-  /** An entry that the verdict speaks of: pinned, in the window, in sight. */
-  #show(entry) {
+  /** An entry, of the device that the verdict is about unless told: pinned, in the window, in sight. */
+  #show(entry, of = this.#store.state.report.diagnosis.device) {
     const { report, device } = this.#store.state;
-    const judged = report.diagnosis.device;
-    if (device !== judged) {
-      this.#store.set(freshDevice(judged, report));
+    if (device !== of) {
+      this.#store.set(freshDevice(of, report));
     }
     const { window, along, whole } = this.#store.state;
     const isShown = along === 'entries' && window.begin <= entry && entry < window.end;
-    const end = along === 'entries' ? entriesOf(report, judged) : (whole?.view.length ?? EVERYTHING.end);
+    const end = along === 'entries' ? entriesOf(report, of) : (whole?.view.length ?? EVERYTHING.end);
     this.#store.set({ pinned: entry, ...(isShown ? {} : { window: { begin: 0, end } }) });
     this.#report.focusTimeline();
   }

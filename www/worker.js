@@ -36,6 +36,22 @@ function answer({ id, kind, ...request }) {
       return session.blockAt(request.row, request.xPx);
     case 'settings':
       return session.settings(request.device, request.question);
+    case 'stacks':
+      return session.stacks(request.device, request.selection, request.shape, request.root, request.widthPx);
+    case 'stackNode':
+      return session.stackNode(request.node, request.nodes);
+    case 'allocations':
+      return session.allocations(request.device, request.selection, request.question);
+    case 'allocationRows':
+      return session.allocationRows(request.from, request.to);
+    case 'allocationStack':
+      return session.allocationStack(request.device, request.allocation);
+    case 'allocationsCsv':
+      return session.allocationsCsv();
+    case 'steps':
+      return session.steps(request.device, request.columns);
+    case 'stepRows':
+      return session.stepRows(request.from, request.to);
     case 'complete':
       return session.complete(request.device, request.text);
     case 'overlay':

@@ -3,6 +3,7 @@ import { swatch } from './bar.js';
 import { fill, h, oncePerFrame, prose } from './dom.js';
 import { bytesText, countText } from './format.js';
 import { copyButton } from './copy.js';
+import { onSight } from './sight.js';
 import { place, stackView, whereText } from './stack.js';
 
 const POINT = 'Point at the map to read a block, click to keep it.';
@@ -41,7 +42,6 @@ export function blocksView(painter, on, signal) {
   );
 
   let state = null;
-  let seen = false;
   let kept = null;
   /** What the pointer is on, as asked for last; a hovering pointer asks once a pixel. */
   let asked = null;
@@ -82,29 +82,17 @@ export function blocksView(painter, on, signal) {
     );
   }
 
-  const measure = () => {
-    if (seen && width() > 0) {
+  // A map takes a while for a long trace, so the first comes when somebody looks.
+  const isSeen = onSight(root, measure, signal);
+  function measure() {
+    if (isSeen() && width() > 0) {
       on.map(Math.round(width() * devicePixelRatio));
     }
     draw();
-  };
+  }
   const sizes = new ResizeObserver(measure);
   sizes.observe(frame);
-  // A map takes a while for a long trace, so the first comes when somebody looks.
-  const sight = new IntersectionObserver(
-    (changes) => {
-      if (!seen && changes.some((change) => change.isIntersecting)) {
-        seen = true;
-        measure();
-      }
-    },
-    { rootMargin: '200px' },
-  );
-  sight.observe(root);
-  signal.addEventListener('abort', () => {
-    sizes.disconnect();
-    sight.disconnect();
-  });
+  signal.addEventListener('abort', () => sizes.disconnect());
 
   function under(event) {
     const box = canvas.getBoundingClientRect();

@@ -20,7 +20,6 @@ const COUNTED = [
 const TYPING_MS = 200;
 
 /**
- * @param {import('#wasm').Painter} painter
  * @param {object} on
  * @param {(kind: string, payload: object) => Promise<any>} on.ask the worker
  * @param {(tab: string) => void} on.tab
@@ -31,11 +30,11 @@ const TYPING_MS = 200;
  * @param {(entry: number) => void} on.show an entry in the timeline
  * @param {AbortSignal} signal
  */
-export function exploreView(painter, on, signal) {
+export function exploreView(on, signal) {
   const views = {
-    stacks: { label: 'Stacks', ...stacksView(painter, on, signal) },
+    stacks: { label: 'Stacks', ...stacksView(on, signal) },
     allocations: { label: 'Allocations', ...allocationsView(on, signal) },
-    steps: { label: 'Steps', ...stepsView(painter, on, signal) },
+    steps: { label: 'Steps', ...stepsView(on, signal) },
   };
   const names = Object.keys(views);
   const tabs = Object.fromEntries(

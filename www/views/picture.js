@@ -1,4 +1,5 @@
 /** What the timeline shows: the switch of its pictures, of its axis, and of what a drag does. */
+import { choiceView } from './choice.js';
 import { h } from './dom.js';
 
 const PICTURES = [
@@ -20,8 +21,8 @@ const AXES = [
  * @param {(selecting: boolean) => void} on.selecting a drag selects a range
  */
 export function pictureView(on) {
-  const pictures = group('Picture', PICTURES, on.picture);
-  const axes = group('Axis', AXES, on.along);
+  const pictures = choiceView('Picture', PICTURES, on.picture);
+  const axes = choiceView('Axis', AXES, on.along);
   const select = h('button', { type: 'button', class: 'toggle', 'aria-pressed': 'false', 'data-test': 'selecting', title: 'Drag over the timeline to select a range; with Shift held it is always so' }, 'Select a range');
   select.addEventListener('click', () => on.selecting(select.getAttribute('aria-pressed') !== 'true'));
   const root = h('div', { class: 'picture' }, pictures.root, axes.root, select);
@@ -29,22 +30,12 @@ export function pictureView(on) {
   return {
     root,
     update(state, changed) {
-      pictures.show(state.picture);
-      axes.show(state.along);
+      pictures.choose(state.picture);
+      axes.choose(state.along);
       select.setAttribute('aria-pressed', String(state.selecting));
       if (changed.has('whole') && state.whole !== null) {
         axes.root.hidden = state.whole.view.time_us === null;
       }
     },
-  };
-}
-
-function group(label, choices, choose) {
-  const buttons = new Map(
-    choices.map(([value, name, title]) => [value, h('button', { type: 'button', 'aria-pressed': 'false', title, 'data-test': `show-${value}`, onclick: () => choose(value) }, name)]),
-  );
-  return {
-    root: h('div', { class: 'tabs small', role: 'group', 'aria-label': label }, [...buttons.values()]),
-    show: (chosen) => buttons.forEach((button, value) => button.setAttribute('aria-pressed', String(value === chosen))),
   };
 }

@@ -30,7 +30,7 @@ export function reportView(report, painter, on, signal) {
   const help = helpView();
   const timeline = timelineView(painter, { ...on, help: help.open }, signal, choice?.root ?? null);
   const blocks = blocksView(painter, on, signal);
-  const explore = exploreView(painter, on, signal);
+  const explore = exploreView(on, signal);
   const whatIf = whatIfView(on);
   const completion = completionView({ complete: on.complete, limit: whatIf.limit });
   const labels = new Map(diagnosis.bar.map(({ key, label }) => [key, label]));

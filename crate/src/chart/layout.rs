@@ -37,6 +37,8 @@ const RIGHT_CSS_PX: f64 = 14.0;
 const BOTTOM_CSS_PX: f64 = 24.0;
 /// The row of the marks' labels.
 pub(super) const MARKS_CSS_PX: f64 = 22.0;
+/// Air above the highest bar of the steps.
+const STEPS_CSS_PX: f64 = 8.0;
 /// One lane of annotations, with the gap below it.
 pub(super) const LANE_CSS_PX: f64 = 17.0;
 /// More nesting levels than this are not drawn.
@@ -52,6 +54,11 @@ impl PlotArea {
     /// The plot area of an overview: the columns of the timeline that it belongs to, full height.
     pub fn of_overview(picture: &Picture) -> PlotArea {
         PlotArea::inside(picture, 0.0, 0.0)
+    }
+
+    /// The plot area of the steps.
+    pub fn of_steps(picture: &Picture) -> PlotArea {
+        PlotArea::inside(picture, STEPS_CSS_PX, BOTTOM_CSS_PX)
     }
 
     /// Columns of pixels, and so the most that a view needs to have.

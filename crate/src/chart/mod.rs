@@ -9,11 +9,13 @@
 
 pub mod blocks;
 pub mod hit;
+pub mod icicle;
 pub mod layout;
 pub mod overview;
 pub mod pixels;
 pub mod scale;
 mod stack;
+pub mod steps;
 pub mod table;
 pub mod theme;
 pub mod timeline;

@@ -5,6 +5,7 @@ use super::frame_kind::FrameKinds;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::timeline::Timeline;
+use crate::timeline::allocation::{Allocation, AllocationId};
 use rustc_hash::FxHashMap;
 
 /// What holds bytes: a line, or what there is instead of one.
@@ -54,7 +55,7 @@ pub fn lines_at(
     }
     let mut by_stack: FxHashMap<(StackId, bool), Sum> = FxHashMap::default();
     for (id, allocation) in timeline.live_after(entry) {
-        let is_older = (id.0 as usize) < timeline.older && !allocation.has_stack();
+        let is_older = is_unseen(timeline, id, allocation);
         let sum = by_stack.entry((allocation.stack, is_older)).or_default();
         sum.bytes = sum.bytes.saturating_add(allocation.size);
         sum.count += 1;
@@ -91,6 +92,12 @@ pub fn lines_at(
         .collect();
     lines.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.holder.cmp(&b.holder)));
     lines
+}
+
+/// Whether the file does not say who made an allocation, since that was before the trace.
+#[must_use]
+pub fn is_unseen(timeline: &Timeline, id: AllocationId, allocation: &Allocation) -> bool {
+    (id.0 as usize) < timeline.older && !allocation.has_stack()
 }
 
 /// A frame's place as `train.py:88`.

@@ -2,6 +2,7 @@
 //! its findings, out come plain values with every text and number ready to be shown.
 
 pub mod allocation;
+pub mod allocations;
 pub mod blocks;
 pub mod cards;
 pub mod completion;
@@ -15,6 +16,8 @@ pub mod report;
 pub mod selection;
 pub mod setting_table;
 pub mod settings;
+pub mod stacks;
+pub mod steps;
 pub mod summary;
 pub mod timeline;
 pub mod what_if;

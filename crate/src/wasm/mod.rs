@@ -2,8 +2,11 @@
 //! texts on the page.
 mod blob;
 mod convert;
+mod explore;
+pub mod icicle;
 pub mod message;
 pub mod page;
 pub mod painter;
 pub mod session;
+pub mod steps;
 mod views;

@@ -39,14 +39,14 @@ const VIEWS_KEPT: usize = 2;
 /// How to draw, as the page says it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Options {
+pub(super) struct Options {
     /// CSS pixels.
     width: f64,
     /// CSS pixels.
     height: f64,
     /// The screen's pixels to a CSS pixel.
     ratio: f64,
-    dark: bool,
+    pub(super) dark: bool,
     selected: Option<u32>,
     range: Option<(u32, u32)>,
     marked: Option<u32>,
@@ -303,7 +303,7 @@ impl Painter {
 }
 
 /// Gives the canvas its size in the screen's pixels and empties it.
-fn cleared(
+pub(super) fn cleared(
     canvas: &HtmlCanvasElement,
     options: &Options,
 ) -> Result<(Picture, CanvasRenderingContext2d), JsError> {
@@ -322,7 +322,7 @@ fn cleared(
     Ok((picture, context))
 }
 
-fn backend_of(canvas: HtmlCanvasElement) -> Result<CanvasBackend, JsError> {
+pub(super) fn backend_of(canvas: HtmlCanvasElement) -> Result<CanvasBackend, JsError> {
     CanvasBackend::with_canvas_object(canvas).ok_or_else(no_canvas)
 }
 

@@ -2,6 +2,7 @@
 
 use super::blob::BlobSource;
 use super::convert::{object, plain, thrown};
+use super::explore::Explored;
 use crate::error::{Error, ErrorKind};
 use crate::findings::Findings;
 use crate::message;
@@ -32,7 +33,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct Session {
-    opened: Option<(Snapshot, Findings, Report)>,
+    pub(super) opened: Option<(Snapshot, Findings, Report)>,
     /// The groups of each device's timeline that were asked for.
     groups: Vec<(u32, By, Groups)>,
     /// The latest table of settings, as far as it is filled.
@@ -41,6 +42,7 @@ pub struct Session {
     overlay: Option<(u32, Vec<u64>)>,
     /// The latest map, for the pointer to read.
     map: Option<(BlockMap, Placement)>,
+    pub(super) explored: Explored,
 }
 
 #[wasm_bindgen]
