@@ -26,7 +26,7 @@ impl Display for CompareText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let comparison = self.0;
         writeln!(f, "{}", comparison.headline)?;
-        for note in &comparison.notes {
+        for note in comparison.notes.iter().chain(&comparison.cards) {
             writeln!(f, "  {note}")?;
         }
         for broken in &comparison.unreadable {

@@ -16,10 +16,10 @@ use super::marks::StackMarks;
 use super::savings::{Held, Kept, Recording};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::FrameId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a saving is known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// The recorded requests, run through the allocator's rules under other settings.
