@@ -45,12 +45,13 @@ export class Client {
   }
 
   /**
-   * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
+   * Sends one request; `onProgress(done, total)` hears of an `open` or a `runOf` on its way.
    *
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by,
    * layout, heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin, end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row, xPx}`, `settingRow {device, place,
    * capacity}`, `overlay {device, place, capacity}`, `complete {device, text}`, `text`,
-   * `markdown` and `version`. Fails with a `RequestError`.
+   * `markdown`, `runOf {blob, name, isFound, capacities}`, `compare {runs, unreadable}` and
+   * `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {
     if (this.#worker === null) {
