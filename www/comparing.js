@@ -37,7 +37,7 @@ export class Comparing {
     this.#on.progress({ files: files.length, read: 0, done: 0, total: 0, now: [] });
     try {
       // Where the module cannot be had, the client says it in a sentence.
-      await instanceReady().catch(() => new Client().request('version'));
+      await instanceReady().catch(() => this.#worker().request('version'));
       const plan = planComparison(files.map(({ path }) => path), areFound);
       const named = plan.map(({ place, name }) => ({ ...files[place], name, isFound: areFound }));
       if (named.length === 0) {
@@ -111,6 +111,11 @@ export class Comparing {
     this.#keep({ files: [], unreadable: [] }, null);
   }
 
+  #worker() {
+    this.#client ??= new Client();
+    return this.#client;
+  }
+
   #begin() {
     this.#current?.abort();
     this.#current = new AbortController();
@@ -133,7 +138,6 @@ export class Comparing {
   }
 
   #compare({ files, unreadable }) {
-    this.#client ??= new Client();
-    return this.#client.request('compare', { runs: files.map(({ run }) => run), unreadable });
+    return this.#worker().request('compare', { runs: files.map(({ run }) => run), unreadable });
   }
 }

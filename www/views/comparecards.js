@@ -21,7 +21,7 @@ export function cardsView(files, on) {
     known.map(({ name, total_mib: total }) => h('option', { value: String((total - contextMib) * MIB) }, name)),
   );
   const doing = h('p', { class: 'quiet', role: 'status' });
-  const list = h('ul', { class: 'card-answers', 'data-test': 'compare-cards' });
+  const list = h('ul', { class: 'card-answers', tabindex: '0', 'aria-label': 'Whether each fits', 'data-test': 'compare-cards' });
   let question = 0;
 
   async function ask() {
