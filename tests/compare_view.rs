@@ -66,9 +66,9 @@ fn reaches(course: &CourseView, runs: [&Run; 2]) {
         assert!(course.begin <= line.points[0].0);
         assert!(line.points.last().unwrap().0 <= course.end);
     }
-    for side in 0..2 {
+    for (side, run) in runs.into_iter().enumerate() {
         let rows = course.rows.iter().filter_map(|row| row.bytes[side]).fold(0.0, f64::max);
-        assert!(rows <= runs[side].peak.bytes() as f64);
+        assert!(rows <= run.peak.bytes() as f64);
     }
 }
 

@@ -112,11 +112,13 @@ mod tests {
     }
 
     fn paths(calls: &[Call]) -> Vec<&Vec<(i32, i32)>> {
-        let path = |call| match call {
-            &Call::Path { ref points, .. } => Some(points),
-            _ => None,
-        };
-        calls.iter().filter_map(path).collect()
+        calls
+            .iter()
+            .filter_map(|call| match call {
+                Call::Path { points, .. } => Some(points),
+                _ => None,
+            })
+            .collect()
     }
 
     #[test]

@@ -67,12 +67,9 @@ impl CourseView {
         let axis = if a.steps.is_empty() || b.steps.is_empty() { Axis::Share } else { Axis::Steps };
         let lines =
             [a, b].map(|run| CourseLine { name: run.name.clone(), points: outline(run, axis) });
-        let ends = |of: fn(&[(f64, f64)]) -> Option<&(f64, f64)>| {
-            lines.iter().filter_map(move |line| of(&line.points).map(|point| point.0))
-        };
-        let begin = ends(<[_]>::first).fold(0.0, f64::min);
-        let end = ends(<[_]>::last).fold(begin, f64::max);
         let points = || lines.iter().flat_map(|line| &line.points);
+        let begin = points().map(|point| point.0).fold(0.0, f64::min);
+        let end = points().map(|point| point.0).fold(begin, f64::max);
         let top_bytes = points().map(|point| point.1).fold(0.0, f64::max);
         let rows = match axis {
             Axis::Steps => step_rows(a, b),
