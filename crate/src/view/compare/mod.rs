@@ -3,16 +3,17 @@
 
 pub mod alone;
 pub mod course;
+pub mod ranks;
 
 use crate::compare::difference::{At, Difference, SiteRow};
 use crate::compare::growth::{Growing, Growth};
-use crate::compare::ranks::{Overview, Row};
 use crate::compare::run::{Parts, Place, Run};
 use crate::compare::site::Frame;
 use crate::compare::{Comparison, Kind, Unreadable};
 use crate::findings::category::Category;
-use crate::units::{Bytes, Count};
+use crate::units::Count;
 use course::CourseView;
+use ranks::RanksView;
 use serde::Serialize;
 
 /// Call sites shown; the rest is one row.
@@ -138,42 +139,6 @@ pub struct GrowingView {
     pub growing: Growing,
     /// The category for people.
     pub category_label: &'static str,
-}
-
-/// Many runs.
-#[derive(Clone, Debug, Serialize)]
-pub struct RanksView {
-    /// What they are called: `ranks` or `runs`.
-    pub noun: &'static str,
-    /// Each, in the order given.
-    pub rows: Vec<RankRow>,
-    /// The largest peak, for the bars' length.
-    pub top_bytes: u64,
-    /// How far they lie apart, in a sentence.
-    pub spread: String,
-}
-
-/// One of many runs.
-#[derive(Clone, Debug, Serialize)]
-pub struct RankRow {
-    /// Its name.
-    pub name: String,
-    /// Most allocated, in bytes.
-    pub peak_bytes: u64,
-    /// What that consists of; it sums to it.
-    pub parts: Vec<Part>,
-    /// Most reserved, in bytes.
-    pub reserved_bytes: u64,
-    /// Steps seen.
-    pub steps: u32,
-    /// Where the peak lies, in words.
-    pub place: String,
-    /// The cause in words, or that nothing failed.
-    pub cause: String,
-    /// Whether a request failed.
-    pub ran_out: bool,
-    /// Whether it is far from the others, or ran out.
-    pub stands_out: bool,
 }
 
 /// Bytes of one category.
@@ -321,32 +286,6 @@ impl GrowthView {
     }
 }
 
-impl RanksView {
-    fn of(overview: &Overview, kind: Kind) -> RanksView {
-        let row = |row: &Row| RankRow {
-            name: row.name.clone(),
-            peak_bytes: row.peak_allocated_bytes,
-            parts: parts(&row.parts),
-            reserved_bytes: row.peak_reserved_bytes,
-            steps: row.steps,
-            place: place(row.peak_place),
-            cause: row.cause.label().to_owned(),
-            ran_out: row.ran_out,
-            stands_out: overview.stands_out(row),
-        };
-        RanksView {
-            noun: if kind == Kind::Ranks { "ranks" } else { "runs" },
-            rows: overview.rows.iter().map(row).collect(),
-            top_bytes: overview.rows.iter().map(|row| row.peak_allocated_bytes).max().unwrap_or(0),
-            spread: format!(
-                "The median peak is {}, and half of them lie within {} of it.",
-                Bytes(overview.median_bytes),
-                Bytes(overview.deviation_bytes)
-            ),
-        }
-    }
-}
-
 fn kind_label(kind: Kind, files: usize) -> String {
     let count = if files == 2 { "Two".to_owned() } else { Count(files as u64).to_string() };
     match kind {
@@ -364,7 +303,8 @@ fn parts(parts: &Parts) -> Vec<Part> {
     Category::ALL.into_iter().filter_map(part).collect()
 }
 
-fn place(place: Place) -> String {
+/// Where a moment lies, in words: `step 3, the backward pass`.
+pub(crate) fn place(place: Place) -> String {
     match place.step {
         Some(step) => format!("step {}, {}", Count(u64::from(step) + 1), place.phase.label()),
         None => place.phase.label().to_owned(),
