@@ -371,6 +371,8 @@ fn a_folder_is_compared_and_a_broken_file_of_it_named() {
     assert_eq!(answer["unreadable"][0]["name"], "rank12");
     let text = succeeds(&["compare", path]);
     assert!(stdout(&text).contains("Left out: rank12: "), "{}", stdout(&text));
+    let markdown = succeeds(&["compare", path, "--markdown"]);
+    assert!(stdout(&markdown).contains("- Left out: rank12: "), "{}", stdout(&markdown));
     // One that is left is none to compare with.
     let one = folder.join("rank9.pickle.xz");
     let broken = folder.join("rank12.pickle.xz");

@@ -28,6 +28,7 @@ const EDGES: [(&str, &[&str]); 17] = [
             "container",
             "message",
             "units",
+            "limits",
             "warning",
         ],
     ),

@@ -45,7 +45,7 @@ export class Client {
   }
 
   /**
-   * Sends one request; `onProgress(done, total)` hears of an `open` on its way.
+   * Sends one request; `onProgress(done, total)` hears of an `open` or a `runOf` on its way.
    *
    * Requests are `open {blob, name}`, `timeline {device, begin, end, widthPx, along, by, layout,
    * heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin,
@@ -54,7 +54,8 @@ export class Client {
    * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationStack
    * {device, allocation}`, `allocationsCsv`, `steps {device, columns}`, `stepRows {from, to}`,
    * `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`, `text`,
-   * `markdown` and `version`. Fails with a `RequestError`.
+   * `markdown`, `runOf {blob, name, isFound, capacities}`, `compare {runs, unreadable}` and
+   * `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {
     if (this.#worker === null) {

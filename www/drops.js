@@ -2,6 +2,7 @@
  * Files dragged over an element and dropped on it. One that fills the page takes what is dropped
  * anywhere; one among others takes only its own.
  */
+import { droppedFiles } from './files.js';
 
 /** Browsers tell of a drag at least this often, but not always of its end. */
 const DRAG_MS = 500;
@@ -10,7 +11,7 @@ const DRAG_MS = 500;
  * @param {HTMLElement} element
  * @param {object} on
  * @param {(dragging: boolean) => void} on.drag
- * @param {(file: File) => void} on.file
+ * @param {(given: import('./files.js').Given) => void} on.files
  * @param {(error: string) => void} on.refuse
  * @param {AbortSignal} signal ends it
  */
@@ -34,12 +35,7 @@ export function listenToDrops(element, on, signal) {
       return;
     }
     event.preventDefault();
-    const file = droppedFile(event.dataTransfer);
-    if (file === null) {
-      on.refuse('That was a folder; drop the snapshot file that is inside it.');
-    } else {
-      on.file(file);
-    }
+    droppedFiles(event.dataTransfer).then(on.files, () => on.refuse('What was dropped could not be read; check that it may be read, or choose the files instead.'));
   };
   window.addEventListener('dragenter', over, { signal });
   window.addEventListener('dragover', over, { signal });
@@ -55,13 +51,4 @@ export function fillsPage(element) {
 /** As far as a browser says before the drop. */
 function carriesFiles(transfer) {
   return transfer !== null && [...transfer.types].includes('Files');
-}
-
-/** The first file, or null when it is none. */
-function droppedFile(transfer) {
-  const item = [...transfer.items].find((each) => each.kind === 'file');
-  if (item?.webkitGetAsEntry?.()?.isDirectory) {
-    return null;
-  }
-  return transfer.files[0] ?? null;
 }

@@ -7,6 +7,8 @@
  * unless it is given a height; then it scrolls.
  */
 import { Painter, palette, readMessage, recordCode } from '#wasm';
+import { Choosing } from './choosing.js';
+import { Comparing } from './comparing.js';
 import { listenToDrops } from './drops.js';
 import { listenToKeys } from './keys.js';
 import { fragmentOf, stateOf } from './link.js';
@@ -17,8 +19,12 @@ import { entriesOf, EVERYTHING, freshDevice, freshReport, groupsOf, layoutOf, St
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
-import explore from './views/explore.css';
+import compare from './views/compare.css';
+import { compareView } from './views/compare.js';
+import { comparingView } from './views/comparing.js';
 import { fill, h, oncePerFrame, setVars } from './views/dom.js';
+import { errorView } from './views/error.js';
+import explore from './views/explore.css';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
@@ -45,6 +51,10 @@ class OomScope extends HTMLElement {
   #connected = null;
   /** Ends the listening of the report shown. */
   #shown = null;
+  /** The file of the report. */
+  #file = null;
+  /** Whether the file on its way, or open, is one of the comparison. */
+  #isCompared = false;
   /** Columns and rows of pixels of the timeline. */
   #size = { widthPx: 0, heightPx: 0 };
   /** Pixels of a row of the map; 0 until somebody looks. */
@@ -52,9 +62,16 @@ class OomScope extends HTMLElement {
 
   #opening = new Opening({
     progress: (loading) => this.#store.set({ phase: 'loading', error: null, loading }),
-    opened: (client, report) => this.#opened(client, report),
+    opened: (client, report, file) => this.#opened(client, report, file),
     failed: (error) => this.#back(error),
+    summary: (file) => this.#comparing.start({ files: [file], areFound: false }),
     text: (text) => this.#explain(text, true),
+  });
+  #comparing = new Comparing({
+    progress: (comparing) => this.#store.set({ phase: 'comparing', error: null, comparing }),
+    compared: (answer) => this.#compared(answer),
+    single: (file) => this.#openFile(file),
+    failed: (error) => this.#back(error),
   });
   #timeline = new Latest(
     (wanted) => this.#open.request('timeline', wanted),
@@ -88,24 +105,25 @@ class OomScope extends HTMLElement {
     (error) => this.#lost(error),
   );
 
-  #input = h('input', { type: 'file', class: 'unseen', tabindex: '-1', 'aria-hidden': 'true', 'data-test': 'file-input', onchange: () => this.#chosen() });
-  #error = h('div', { class: 'error', role: 'alert' });
+  #choosing = new Choosing((given) => this.#given(given));
+  #error = errorView(() => this.#store.set({ error: null }));
   #spoken = h('p', { class: 'unseen', role: 'status' });
   #content = h('div', { class: 'content' });
   #app = h('div', { class: 'app' });
-  #header = headerView({ browse: () => this.#input.click(), toggleTheme: () => this.#toggleTheme() });
-  #start = startView({ browse: () => this.#input.click(), sample: () => this.#opening.url(this.getAttribute('sample')), explain: (text) => this.#explain(text) });
+  #header = headerView({ browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
+  #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: () => this.#openUrl(this.getAttribute('sample')), explain: (text) => this.#explain(text) });
   #wait = null;
   #report = null;
   #message = null;
+  #compare = null;
 
   constructor() {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, narrow].join('\n'));
+    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, narrow].join('\n'));
     root.adoptedStyleSheets = [sheet];
-    this.#app.append(this.#header.root, this.#error, this.#content, this.#input, this.#spoken);
+    this.#app.append(this.#header.root, this.#error.root, this.#content, this.#choosing.files, this.#choosing.folder, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
     root.append(this.#app);
     this.#store.subscribe((state, changed) => this.#update(state, changed));
@@ -116,7 +134,7 @@ class OomScope extends HTMLElement {
     const { signal } = this.#connected;
     const drops = {
       drag: (dragging) => this.#showDrag(dragging),
-      file: (file) => this.#opening.file(file, file.name),
+      files: (given) => this.#given(given),
       refuse: (error) => this.#store.set({ error }),
     };
     listenToDrops(this, drops, signal);
@@ -130,7 +148,7 @@ class OomScope extends HTMLElement {
     this.#prepare();
     // A report whose worker ended when the element left the page comes from its file again.
     if (this.hasAttribute('src')) {
-      this.#opening.url(this.getAttribute('src'));
+      this.#openUrl(this.getAttribute('src'));
     }
   }
 
@@ -138,8 +156,9 @@ class OomScope extends HTMLElement {
     this.#connected.abort();
     this.#shown?.abort();
     this.#opening.close();
+    this.#comparing.close();
     this.#close();
-    this.#store.set({ phase: 'start', loading: null, error: null, reading: null, ...freshReport(null) });
+    this.#store.set({ phase: 'start', loading: null, error: null, reading: null, comparing: null, compared: null, ...freshReport(null) });
   }
 
   attributeChangedCallback(name, _, value) {
@@ -148,7 +167,7 @@ class OomScope extends HTMLElement {
     } else if (name === 'theme') {
       this.#setTheme();
     } else if (this.isConnected && this.#connected !== null && value !== null) {
-      this.#opening.url(value);
+      this.#openUrl(value);
     }
   }
 
@@ -172,22 +191,54 @@ class OomScope extends HTMLElement {
 
   // Opening
 
-  #chosen() {
-    const file = this.#input.files[0];
-    // The same file may be chosen again.
-    this.#input.value = '';
-    if (file) {
-      this.#opening.file(file, file.name);
+  /** One file is opened, several are compared. */
+  #given({ files, areFound }) {
+    if (files.length === 1 && !areFound) {
+      this.#openFile(files[0]);
+    } else {
+      this.#opening.close();
+      this.#comparing.start({ files, areFound });
     }
   }
 
-  #opened(client, report) {
+  #openFile({ blob, path }, isCompared = false) {
+    this.#isCompared = isCompared;
+    if (!isCompared) {
+      this.#comparing.stop();
+    }
+    this.#opening.file(blob, path.split('/').pop());
+  }
+
+  #openUrl(url) {
+    this.#isCompared = false;
+    this.#comparing.stop();
+    this.#opening.url(url);
+  }
+
+  #opened(client, report, file) {
     this.#preparePainter();
     this.#close();
     this.#open = client;
+    this.#file = file;
+    if (!this.#isCompared) {
+      this.#comparing.close();
+    }
+    const compared = this.#isCompared ? this.#store.state.compared : null;
     const linked = this.hasAttribute('linked') ? stateOf(location.hash.slice(1), report) : {};
-    this.#store.set({ phase: 'report', loading: null, error: null, ...freshReport(report), ...linked });
+    this.#store.set({ phase: 'report', loading: null, error: null, reading: null, compared, ...freshReport(report), ...linked });
     this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
+  }
+
+  #compared(compared) {
+    this.#preparePainter();
+    this.#close();
+    this.#store.set({ phase: 'compare', comparing: null, error: null, reading: null, compared, ...freshReport(null) });
+    this.#spoken.textContent = (compared.comparison?.headline ?? '').replaceAll('`', '');
+  }
+
+  #backToComparison() {
+    this.#close();
+    this.#store.set({ phase: 'compare', error: null, ...freshReport(null) });
   }
 
   /** Reads an error text; of a file, only if it is one. Answers whether it is shown. */
@@ -209,10 +260,10 @@ class OomScope extends HTMLElement {
   }
 
   /** Back to what was there before: no file takes the place of one that could not be opened. */
-  #back(error) {
-    const { report, reading } = this.#store.state;
-    const phase = report !== null ? 'report' : reading !== null ? 'message' : 'start';
-    this.#store.set({ phase, loading: null, error });
+  #back(error, reading = this.#store.state.reading) {
+    const { report, compared } = this.#store.state;
+    const phase = reading !== null ? 'message' : report !== null ? 'report' : compared !== null ? 'compare' : 'start';
+    this.#store.set({ phase, loading: null, comparing: null, reading, error });
   }
 
   /** Lets go of the file that is open. */
@@ -226,6 +277,7 @@ class OomScope extends HTMLElement {
     this.#mapWidth = 0;
     this.#open?.close();
     this.#open = null;
+    this.#file = null;
   }
 
   /** The worker failed after the file was open: its report stays, what it would still answer does not. */
@@ -410,13 +462,12 @@ class OomScope extends HTMLElement {
     this.#app.dataset.theme = state.theme;
     this.#header.update(state, changed);
     this.#start.update(state, changed);
-    if (changed.has('phase') || changed.has('report') || changed.has('reading')) {
+    if (['phase', 'report', 'compared', 'reading'].some((key) => changed.has(key))) {
       this.#showPhase(state, changed);
     }
-    if (changed.has('error')) {
-      this.#showError(state.error);
-    }
+    this.#error.update(state, changed);
     this.#wait?.update(state, changed);
+    this.#compare?.update(state, changed);
     this.#report?.update(state, changed);
     if (state.phase === 'report' && this.hasAttribute('linked')) {
       this.#link();
@@ -456,10 +507,15 @@ class OomScope extends HTMLElement {
       this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
       this.#report?.update(state, new Set(Object.keys(state)));
     }
-    this.#wait = state.phase === 'loading' ? loadingView({ cancel: () => this.#opening.cancel() }) : null;
+    if (changed.has('compared')) {
+      this.#compare?.close();
+      this.#compare = state.compared === null ? null : compareView(state.compared, this.#compareEvents());
+      this.#compare?.update(state, new Set(Object.keys(state)));
+    }
+    this.#wait = this.#waitView(state.phase);
     this.#wait?.update(state, new Set(Object.keys(state)));
     this.#message = state.phase === 'message' ? this.#messageView(state) : null;
-    const view = { start: this.#start, loading: this.#wait, report: this.#report, message: this.#message }[state.phase];
+    const view = { start: this.#start, loading: this.#wait, comparing: this.#wait, report: this.#report, compare: this.#compare, message: this.#message }[state.phase];
     const focused = this.matches(':focus-within');
     fill(this.#content, view.root);
     if (focused) {
@@ -469,21 +525,27 @@ class OomScope extends HTMLElement {
     this.#spoken.textContent = state.phase === 'loading' ? `Reading ${state.loading.name}` : '';
   }
 
-  #messageView({ reading, report }) {
-    const back = () => this.#store.set({ phase: report === null ? 'start' : 'report', error: null, reading: null });
-    const { root, headline } = messageView(reading, { browse: () => this.#input.click(), back, explain: (text) => this.#explain(text) });
-    return { root, focus: () => headline.focus({ preventScroll: true }) };
+  #waitView(phase) {
+    if (phase === 'loading') {
+      return loadingView({ cancel: () => this.#opening.cancel() });
+    }
+    return phase === 'comparing' ? comparingView({ cancel: () => this.#comparing.cancel() }) : null;
   }
 
-  #showError(error) {
-    this.#error.hidden = error === null;
-    fill(
-      this.#error,
-      error !== null && [
-        h('p', { 'data-test': 'error' }, error),
-        h('button', { type: 'button', class: 'icon-button', title: 'Dismiss', 'aria-label': 'Dismiss', onclick: () => this.#store.set({ error: null }) }, icon('close')),
-      ],
-    );
+  #compareEvents() {
+    return {
+      swap: () => this.#comparing.swap().catch((error) => this.#lost(error)),
+      cards: (capacity, onProgress) => this.#comparing.cards(capacity, onProgress),
+      open: (name) => this.#openFile(this.#comparing.file(name), true),
+      copyText: () => this.#comparing.text(),
+      copyMarkdown: () => this.#comparing.markdown(),
+    };
+  }
+
+  #messageView({ reading }) {
+    const back = () => this.#back(null, null);
+    const { root, headline } = messageView(reading, { browse: () => this.#choosing.browse(), back, explain: (text) => this.#explain(text) });
+    return { root, focus: () => headline.focus({ preventScroll: true }) };
   }
 
   #showDrag(dragging) {

@@ -22,8 +22,9 @@ export class Opening {
   /**
    * @param {object} on
    * @param {(loading: import('./state.js').Loading) => void} on.progress
-   * @param {(client: Client, report: object) => void} on.opened the client is the receiver's from now on
+   * @param {(client: Client, report: object, file: {blob: Blob, path: string}) => void} on.opened the client is the receiver's from now on
    * @param {(error: string | null) => void} on.failed one sentence; null when it was cancelled
+   * @param {(file: {blob: Blob, path: string}) => void} on.summary a file that is a summary of a snapshot
    * @param {(text: string) => Promise<boolean>} on.text a file that is no snapshot; true if it is an error's text
    */
   constructor(on) {
@@ -93,10 +94,14 @@ export class Opening {
       signal.throwIfAborted();
       this.#client = null;
       this.#current = null;
-      this.#on.opened(client, report);
+      this.#on.opened(client, report, { blob, path: name });
     } catch (error) {
       if (!signal.aborted) {
         this.#giveUp();
+        if (error.kind === 'Summary') {
+          this.#on.summary({ blob, path: name });
+          return;
+        }
         const isText = isOfFile(error) && blob.size <= TEXT_BYTES && (await this.#on.text(await blob.text()));
         if (!isText) {
           this.#on.failed(toldOf(error, name));

@@ -2,12 +2,14 @@
  * What one element shows. Knows no DOM: whoever shows it subscribes.
  *
  * @typedef {object} State
- * @property {'start' | 'loading' | 'report' | 'message'} phase
+ * @property {'start' | 'loading' | 'report' | 'message' | 'comparing' | 'compare'} phase
  * @property {'light' | 'dark'} theme
  * @property {string | null} error one sentence
  * @property {string | null} recordCode how to record a snapshot; absent until the module is there
  * @property {object | null} reading what an error text says, as `readMessage` answered it
  * @property {Loading | null} loading
+ * @property {Comparing | null} comparing
+ * @property {object | null} compared as the worker's `compare` answered it; it stays while one of its files is open
  * @property {object | null} report as the session's `open` answered it
  * @property {number} device whose timeline is shown
  * @property {object | null} whole the timeline of all its entries
@@ -36,6 +38,13 @@
  * @property {'starting' | 'fetching' | 'reading'} verb
  * @property {number} done bytes
  * @property {number | null} total bytes, where known
+ *
+ * @typedef {object} Comparing
+ * @property {number} files to read in all
+ * @property {number} read of them
+ * @property {number} done bytes
+ * @property {number} total bytes
+ * @property {{name: string, done: number, total: number}[]} now the files that are being read
  */
 
 /** @returns {State} */
@@ -47,6 +56,8 @@ export function initialState() {
     recordCode: null,
     reading: null,
     loading: null,
+    comparing: null,
+    compared: null,
     ...freshReport(null),
   };
 }

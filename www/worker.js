@@ -5,7 +5,7 @@
  * answered by `{id, ok: true, value}` or `{id, ok: false, error}`, with `{id, progress: [done,
  * total]}` before that while a file is read.
  */
-import { initSync, Session, version } from '#wasm';
+import { compareRuns, initSync, runOf, Session, version } from '#wasm';
 
 const GIB = 1024 ** 3;
 
@@ -56,6 +56,12 @@ function answer({ id, kind, ...request }) {
       return session.complete(request.device, request.text);
     case 'overlay':
       return session.overlay(request.device, request.place ?? undefined);
+    case 'runOf':
+      return runOf(request.blob, request.name, request.isFound, request.capacities, (done, total) => {
+        postMessage({ id, progress: [done, total] });
+      });
+    case 'compare':
+      return compareRuns(request.runs, request.unreadable);
     case 'text':
       return session.text();
     case 'markdown':
@@ -80,8 +86,11 @@ function crash() {
   };
 }
 
-/** The columns of a view are moved to the page, not copied. */
+/** The columns of a view, or all of a run, are moved to the page, not copied. */
 function columnsOf(value) {
+  if (ArrayBuffer.isView(value)) {
+    return [value.buffer];
+  }
   return Object.values(value ?? {}).filter(ArrayBuffer.isView).map((column) => column.buffer);
 }
 

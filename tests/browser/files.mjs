@@ -4,13 +4,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
-import { FIXTURE } from './harness.mjs';
+import { FIXTURE, ROOT } from './harness.mjs';
 
 /** A folder that goes away after the tests of the file that calls this. */
 export function temporaryFolder() {
   const folder = mkdtempSync(path.join(tmpdir(), 'oomscope-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** What `oomscope report --json` writes of a snapshot. */
+export function summaryOf(snapshot, file) {
+  const asked = ['run', '--quiet', '--locked', '--bin', 'oomscope', '--', 'report', snapshot, '--json'];
+  writeFileSync(file, execFileSync('cargo', asked, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 }));
+  return file;
 }
 
 function python(program, ...args) {

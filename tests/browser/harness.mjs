@@ -97,16 +97,18 @@ function isOwn(request, page) {
   );
 }
 
-/** Drops a file on the element as a person would, from outside the browser. */
-export async function drop(page, file, target = page.getByTestId('drop')) {
+/** Drops a file, or several, on the element as a person would, from outside the browser. */
+export async function drop(page, files, target = page.getByTestId('drop')) {
   const dataTransfer = await page.evaluateHandle(
-    ([base64, name]) => {
-      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    (dropped) => {
       const transfer = new DataTransfer();
-      transfer.items.add(new File([bytes], name));
+      for (const [base64, name] of dropped) {
+        const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+        transfer.items.add(new File([bytes], name));
+      }
       return transfer;
     },
-    [readFileSync(file, 'base64'), path.basename(file)],
+    [files].flat().map((file) => [readFileSync(file, 'base64'), path.basename(file)]),
   );
   for (const type of ['dragenter', 'dragover', 'drop']) {
     await target.dispatchEvent(type, { dataTransfer });
@@ -122,6 +124,12 @@ export async function opened(scope) {
   await scope.getByTestId('headline').waitFor();
   await scope.locator('[data-test=timeline][data-end]').waitFor();
   return scope.getByTestId('headline').textContent();
+}
+
+/** The comparison is there: its verdict. */
+export async function compared(page) {
+  await page.getByTestId('compare-headline').waitFor();
+  return page.getByTestId('compare-headline').textContent();
 }
 
 /** The entries that the timeline shows. */

@@ -1,11 +1,12 @@
 /**
  * Opens each file named on the command line in the hosted page, three times in a fresh browser, and prints the median
- * time from choosing it to its drawn timeline, and the renderer's peak resident memory (Linux only).
+ * time from choosing it to its drawn timeline, and the renderer's peak resident memory (Linux only). Of a folder, it is
+ * the time to the comparison of all its files.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { serve } from '../../www/serve.mjs';
-import { choose, DIST, launch, opened } from './harness.mjs';
+import { choose, compared, DIST, launch, opened } from './harness.mjs';
 
 const TURNS = 3;
 
@@ -18,7 +19,7 @@ for (const file of process.argv.slice(2)) {
   }
   const seconds = median(turns.map((turn) => turn.seconds));
   const mebibytes = median(turns.map((turn) => turn.mebibytes));
-  const size = statSync(file).size / 1e6;
+  const size = sizeOf(file) / 1e6;
   console.log(`${path.basename(file)}: ${size.toFixed(0)} MB, ${seconds.toFixed(2)} s, ${mebibytes.toFixed(0)} MiB`);
 }
 server.closeAllConnections();
@@ -32,8 +33,13 @@ async function measure(file) {
     await page.goto(origin);
     await page.getByTestId('drop').waitFor();
     const begin = performance.now();
-    await choose(page, file);
-    await opened(page);
+    if (statSync(file).isDirectory()) {
+      await page.getByTestId('folder-input').setInputFiles(file);
+      await compared(page);
+    } else {
+      await choose(page, file);
+      await opened(page);
+    }
     const seconds = (performance.now() - begin) / 1000;
     const session = await browser.newBrowserCDPSession();
     const { processInfo } = await session.send('SystemInfo.getProcessInfo');
@@ -42,6 +48,12 @@ async function measure(file) {
   } finally {
     await browser.close();
   }
+}
+
+function sizeOf(file) {
+  const { size } = statSync(file);
+  const isFolder = statSync(file).isDirectory();
+  return isFolder ? readdirSync(file).reduce((sum, name) => sum + sizeOf(path.join(file, name)), 0) : size;
 }
 
 /** The most memory that a process ever held, in MiB. */

@@ -2,22 +2,27 @@
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 
-/** @param {{browse: () => void, toggleTheme: () => void}} on */
+/** @param {{browse: () => void, compare: () => void, back: () => void, toggleTheme: () => void}} on */
 export function headerView(on) {
   const file = h('span', { class: 'file-name' });
   const open = h('button', { type: 'button', class: 'button', onclick: on.browse }, icon('file'), h('span', {}, 'Open another file'));
+  const compare = h('button', { type: 'button', class: 'button', 'data-test': 'compare-with', title: 'Compare this file with others', onclick: on.compare }, icon('compare'), h('span', {}, 'Compare with …'));
+  const back = h('button', { type: 'button', class: 'button', 'data-test': 'back', onclick: on.back }, icon('back'), h('span', {}, 'Back to the comparison'));
   const theme = h('button', { type: 'button', class: 'icon-button', onclick: on.toggleTheme });
-  const root = h('header', { class: 'top' }, h('span', { class: 'brand' }, 'oomscope'), file, h('span', { class: 'space' }), open, theme);
+  const root = h('header', { class: 'top' }, h('span', { class: 'brand' }, 'oomscope'), back, file, h('span', { class: 'space' }), compare, open, theme);
 
   return {
     root,
     update(state, changed) {
-      if (changed.has('report') || changed.has('phase')) {
+      if (['report', 'compared', 'phase'].some((key) => changed.has(key))) {
         const name = state.phase === 'report' ? state.report.file.name : '';
         file.textContent = name;
         file.title = name;
+        const isBusy = state.phase === 'loading' || state.phase === 'comparing';
         open.hidden = state.phase === 'start';
-        open.disabled = state.phase === 'loading';
+        open.disabled = isBusy;
+        compare.hidden = state.phase !== 'report';
+        back.hidden = state.phase !== 'report' || state.compared === null;
       }
       if (changed.has('theme')) {
         const other = state.theme === 'dark' ? 'light' : 'dark';

@@ -3,7 +3,7 @@ import { code } from './code.js';
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 
-/** @param {{browse: () => void, sample: () => void, explain: (text: string) => void}} on */
+/** @param {{browse: () => void, browseFolder: () => void, sample: () => void, explain: (text: string) => void}} on */
 export function startView(on) {
   const sample = h('button', { type: 'button', class: 'button', 'data-test': 'sample', onclick: on.sample }, 'Try the sample');
   const browse = h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file');
@@ -44,13 +44,19 @@ export function startView(on) {
       'div',
       { class: 'drop', 'data-test': 'drop' },
       h('div', { class: 'drop-icon' }, icon('drop')),
-      h('p', { class: 'drop-title' }, 'Drop a snapshot here'),
+      h('p', { class: 'drop-title' }, 'Drop a snapshot here, or several to compare'),
       h(
         'div',
         { class: 'row' },
         browse,
       ),
       h('p', { class: 'forms' }, '.pickle, also packed as .gz, .xz, .zst or .zip; pages saved from PyTorch’s viewer; JSON'),
+      h(
+        'p',
+        { class: 'forms' },
+        'Two moments of a run, a run before and after a change, or a folder with one file for each rank are compared. ',
+        h('button', { type: 'button', class: 'link', onclick: on.browseFolder }, 'Choose a folder'),
+      ),
     ),
     paste,
     h('p', { class: 'private' }, 'Nothing leaves this machine: all is read inside this page, and no server sees it.'),

@@ -35,6 +35,7 @@ const LEFT_CSS_PX: f64 = 60.0;
 /// Half a label of the last tick reaches over the edge.
 const RIGHT_CSS_PX: f64 = 14.0;
 const BOTTOM_CSS_PX: f64 = 24.0;
+const COURSES_TOP_CSS_PX: f64 = 8.0;
 /// The row of the marks' labels.
 pub(super) const MARKS_CSS_PX: f64 = 22.0;
 /// Air above the highest bar of the steps.
@@ -49,6 +50,11 @@ impl PlotArea {
     pub fn of_timeline(picture: &Picture, lanes: u32) -> PlotArea {
         let lanes = f64::from(lanes.min(MOST_LANES));
         PlotArea::inside(picture, MARKS_CSS_PX + lanes * LANE_CSS_PX, BOTTOM_CSS_PX)
+    }
+
+    /// The plot area of courses: no marks above it, but half of the top label.
+    pub fn of_courses(picture: &Picture) -> PlotArea {
+        PlotArea::inside(picture, COURSES_TOP_CSS_PX, BOTTOM_CSS_PX)
     }
 
     /// The plot area of an overview: the columns of the timeline that it belongs to, full height.

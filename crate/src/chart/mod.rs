@@ -7,7 +7,9 @@
 //! No text is ever measured: on the page that would put elements with inline styles into the
 //! document, which a strict content security policy forbids. Widths are estimated instead.
 
+mod axis;
 pub mod blocks;
+pub mod courses;
 pub mod hit;
 pub mod icicle;
 pub mod layout;

@@ -5,11 +5,11 @@ use plotters::prelude::{DrawingArea, DrawingBackend, Polygon};
 use plotters::style::{Color, RGBColor};
 
 use super::layout::{LANE_CSS_PX, MARKS_CSS_PX, MOST_LANES, PlotArea, PlotRect};
-use super::scale::{ByteScale, EntryScale, entry_label, tick_label, time_label};
+use super::scale::{ByteScale, EntryScale, entry_label, time_label};
 use super::stack::{self, Look, even_px};
 use super::theme::Theme;
 use super::window::Window;
-use super::{Align, Drawn, Pen, Picture, elided, width_of};
+use super::{Align, Drawn, Pen, Picture, axis, elided, width_of};
 use crate::view::timeline::axis::Along;
 use crate::view::timeline::pixels::Layout;
 use crate::view::timeline::{Mark, TimelineView};
@@ -51,7 +51,7 @@ pub fn draw<DB: DrawingBackend>(
 ) -> Drawn<PlotRect, DB> {
     let plot = PlotArea::of_timeline(&picture, options.lanes);
     let chart = Chart { pen: Pen { area, picture }, plot, view, options, theme: &options.theme };
-    chart.byte_axis()?;
+    axis::bytes(&chart.pen, &plot, &options.theme, chart.bytes())?;
     chart.entry_axis()?;
     let layout = options.pixels.map(|(layout, _)| layout);
     if layout != Some(Layout::Addresses) {
@@ -117,29 +117,6 @@ impl<DB: DrawingBackend> Chart<'_, DB> {
     fn bytes(&self) -> ByteScale {
         let top = self.options.pixels.map_or(self.view.top_bytes, |(_, top)| top);
         ByteScale::with_room_for(top)
-    }
-
-    fn byte_axis(&self) -> Drawn<(), DB> {
-        use plotters::coord::ranged1d::Ranged;
-        let scale = self.bytes();
-        let height_css_px = f64::from(self.plot.bottom - self.plot.top) / self.pen.picture.ratio;
-        let most = (height_css_px / 34.0).clamp(2.0, 9.0) as usize;
-        let thickness = self.px(1.0);
-        for bytes in scale.ticks(most) {
-            let y = scale.map(&bytes, (self.plot.bottom, self.plot.top));
-            let top = (y - thickness / 2).min(self.plot.bottom - thickness).max(self.plot.top);
-            let bottom = (top + thickness).min(self.plot.bottom);
-            self.pen.fill(
-                self.plot.left,
-                top,
-                self.plot.right,
-                bottom,
-                self.theme.grid.to_rgba(),
-            )?;
-            let at = (self.plot.left - self.px(8.0), y);
-            self.pen.write(&tick_label(bytes), at, Align::Right, self.theme.text)?;
-        }
-        Ok(())
     }
 
     fn entry_axis(&self) -> Drawn<(), DB> {

@@ -14,7 +14,7 @@ use crate::findings::{Device, Findings};
 use crate::snapshot::Snapshot;
 use crate::timeline::usage::UsageColumns;
 use crate::units::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Settings tried where the recorded ones do not fit, the most likely first. None costs speed or
 /// changes a result.
@@ -28,10 +28,10 @@ const NOT_TRIED: [&str; 3] = ["expandable_segments", "steadier_sizes", "half_bat
 const BATCHES: [u32; 8] = [14, 12, 10, 8, 6, 4, 2, 1];
 
 /// A change that makes a run fit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Change {
     /// Its name for programs: `settings`, `smaller_batch`, or a fix of the report.
-    pub id: &'static str,
+    pub id: String,
     /// What to do.
     pub title: String,
     /// How that is known.
@@ -39,7 +39,7 @@ pub struct Change {
 }
 
 /// One run on one card.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Fit {
     /// What the card can give to the process, in bytes.
     pub capacity_bytes: u64,
@@ -98,7 +98,7 @@ impl Fit {
         if !fits {
             let fitting = others.iter().find(|settings| goes_through(settings));
             changes.extend(fitting.map(|settings| Change {
-                id: "settings",
+                id: "settings".to_owned(),
                 title: format!("set PYTORCH_CUDA_ALLOC_CONF={settings}"),
                 basis: Basis::Replayed,
             }));
@@ -172,7 +172,7 @@ fn fix(diagnosis: &Diagnosis, short: u64) -> Option<Change> {
     });
     let least = enough.min_by_key(|fix| (!fix.cost.is_empty(), fix.saves_bytes))?;
     Some(Change {
-        id: least.id,
+        id: least.id.to_owned(),
         title: format!(
             "{} (saves {}, {})",
             lower_first(&least.title),
@@ -203,7 +203,7 @@ fn smaller_batch(
     };
     let sixteenths = BATCHES.into_iter().find(fits)?;
     Some(Change {
-        id: "smaller_batch",
+        id: "smaller_batch".to_owned(),
         title: format!("run {} % of the batch at a time (estimated)", sixteenths * 100 / 16),
         basis: Basis::Estimated,
     })

@@ -6,12 +6,15 @@
 //! by category and by call site. Many runs become a table, and those that stand out get a reason.
 //! Entry numbers of two runs mean nothing to each other, so everything is named by step and phase.
 
+pub mod carried;
 mod caveats;
+mod course;
 pub mod difference;
 pub mod fingerprint;
 pub mod fit;
 pub mod growth;
 mod matching;
+pub mod names;
 pub mod ranks;
 pub mod run;
 pub mod site;
@@ -23,7 +26,7 @@ use fit::Fit;
 use growth::{Growing, Growth};
 use ranks::Overview;
 use run::Run;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the files are to each other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -38,7 +41,7 @@ pub enum Kind {
 }
 
 /// A file that could not be compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Unreadable {
     /// Its name.
     pub name: String,
@@ -72,10 +75,14 @@ pub struct Comparison {
     pub headline: String,
     /// What stands behind it and what limits its truth.
     pub notes: Vec<String>,
+    /// What each run needs on the cards asked about, a sentence each; empty where none was.
+    pub cards: Vec<String>,
     /// The files compared, in the order given.
     pub files: Vec<File>,
     /// The files that could not be.
     pub unreadable: Vec<Unreadable>,
+    /// Names of ranks whose files are not among those given; empty of other kinds.
+    pub missing: Vec<String>,
     /// The last given against the first; of many ranks, the one that stands out most against the
     /// typical one.
     pub difference: Difference,
@@ -107,11 +114,16 @@ impl Comparison {
         let (a, b) =
             pair.and_then(|(a, b)| Some((by_name(a)?, by_name(b)?))).unwrap_or((first, last));
         let difference = Difference::of(a, b, at);
+        let given =
+            runs.iter().map(|run| &run.name).chain(unreadable.iter().map(|file| &file.name));
+        let given: Vec<&str> = given.map(String::as_str).collect();
+        let missing = if kind == Kind::Ranks { names::missing(&given) } else { Vec::new() };
         let mut comparison = Comparison {
             oomscope: 1,
             kind,
             headline: String::new(),
             notes: Vec::new(),
+            cards: Vec::new(),
             files: runs
                 .iter()
                 .map(|run| File {
@@ -123,12 +135,14 @@ impl Comparison {
                 })
                 .collect(),
             unreadable,
+            missing,
             difference,
             growing: growth.as_ref().map(|growth| growth.growing.clone()).unwrap_or_default(),
             growth,
             overview,
         };
         (comparison.headline, comparison.notes) = verdict::verdict(&comparison, a, b);
+        comparison.cards = verdict::cards(&comparison.files);
         Some(comparison)
     }
 

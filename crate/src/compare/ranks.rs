@@ -1,7 +1,7 @@
 //! Many runs side by side: the ranks of one job, or runs of one program. Who stands out, and why.
 
 use super::difference::{At, Difference, SiteRow};
-use super::run::{Place, Run};
+use super::run::{Parts, Place, Run};
 use crate::findings::category::Category;
 use crate::findings::diagnosis::Cause;
 use crate::units::{Bytes, Signed};
@@ -26,6 +26,8 @@ pub struct Row {
     pub device: u32,
     /// Most allocated, in bytes.
     pub peak_allocated_bytes: u64,
+    /// What that consists of.
+    pub parts: Parts,
     /// Most reserved, in bytes.
     pub peak_reserved_bytes: u64,
     /// Where the first of them lies.
@@ -70,6 +72,8 @@ impl Row {
     fn of(run: &Run) -> Row {
         let parts = run.peak.parts();
         let largest = parts.iter().max_by_key(|(_, bytes)| **bytes);
+        let (largest_category, largest_category_bytes) =
+            largest.map_or((None, 0), |(category, bytes)| (Some(*category), *bytes));
         Row {
             name: run.name.clone(),
             device: run.device,
@@ -79,8 +83,9 @@ impl Row {
             steps: u32::try_from(run.steps.len()).unwrap_or(u32::MAX),
             ran_out: run.failure.is_some(),
             cause: run.cause,
-            largest_category: largest.map(|(category, _)| *category),
-            largest_category_bytes: largest.map_or(0, |(_, bytes)| *bytes),
+            largest_category,
+            largest_category_bytes,
+            parts,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One recording, cut down to what a comparison needs: some tens of kilobytes, whatever the file.
 //! `oomscope report --json` writes it as `run`, so that runs can be compared far from their files.
 
+use super::course::course;
 use super::fingerprint::Fingerprint;
 use super::fit::Fit;
 use super::site::{SiteMaker, Sites};
@@ -70,6 +71,10 @@ pub struct StepPeak {
     pub begin_us: Option<i64>,
     /// Most allocated in it, in bytes.
     pub peak_bytes: u64,
+    /// Its first entry.
+    pub begin: u32,
+    /// One past its last entry.
+    pub end: u32,
 }
 
 /// A request that failed for good.
@@ -82,7 +87,7 @@ pub struct Failure {
 }
 
 /// One allocation alive at the end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Live {
     /// The site that made it.
     pub site: u32,
@@ -109,6 +114,9 @@ pub struct Run {
     pub stacks: StacksTold,
     /// Entries in its trace.
     pub entries: u32,
+    /// Most allocated in each of some hundred equal stretches of the trace, oldest first, in bytes;
+    /// empty without a trace.
+    pub course: Vec<u64>,
     /// What tells it from recordings of other processes.
     pub fingerprint: Fingerprint,
     /// The moment with most allocated.
@@ -196,6 +204,7 @@ impl Run {
             history: findings.history,
             stacks: findings.stacks,
             entries: timeline.entries(),
+            course: course(&timeline.usage.allocated),
             fingerprint: Fingerprint::of(snapshot, timeline),
             peak,
             peak_reserved_bytes: UsageColumns::peak(
@@ -305,6 +314,11 @@ fn steps(snapshot: &Snapshot, device: &Device) -> Vec<StepPeak> {
         let mut entries = entries.filter_map(|place| snapshot.entries.get(place));
         entries.find(|entry| entry.action == Action::Alloc)?.time_us
     };
-    let of = |step: &Step| StepPeak { begin_us: begin_us(step), peak_bytes: step.peak };
+    let of = |step: &Step| StepPeak {
+        begin_us: begin_us(step),
+        peak_bytes: step.peak,
+        begin: step.begin,
+        end: step.end,
+    };
     device.steps.iter().map(of).collect()
 }

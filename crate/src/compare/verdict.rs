@@ -7,7 +7,7 @@ use super::growth::Growth;
 use super::ranks::{Overview, larger_input};
 use super::run::Run;
 use super::site::Frame;
-use super::{Comparison, Kind};
+use super::{Comparison, File, Kind};
 use crate::findings::category::Category;
 use crate::units::{Bytes, Signed};
 
@@ -15,6 +15,8 @@ use crate::units::{Bytes, Signed};
 const NAMED: f64 = 0.04;
 /// What is left is named from this share of the whole on.
 const REST: f64 = 0.01;
+/// Missing ranks named.
+const MISSING_NAMED: usize = 4;
 /// Categories named.
 const CATEGORIES: usize = 4;
 
@@ -31,15 +33,25 @@ pub(super) fn verdict(comparison: &Comparison, a: &Run, b: &Run) -> (String, Vec
         reserved(difference, a, b, &mut notes);
         places(difference, a, b, &mut notes);
     }
+    if let Some(note) = missing(&comparison.missing) {
+        notes.push(note);
+    }
     limits(comparison, a, b, &mut notes);
-    for file in &comparison.files {
-        notes.extend(file.fits.iter().map(|fit| format!("{} {}.", file.name, fit.sentence())));
-        if comparison.files.iter().any(|other| !other.fits.is_empty()) && file.fits.is_empty() {
-            notes
+    (headline, notes)
+}
+
+/// What each run needs on the cards asked about; empty where none was.
+pub(super) fn cards(files: &[File]) -> Vec<String> {
+    let is_asked = files.iter().any(|file| !file.fits.is_empty());
+    let mut sentences = Vec::new();
+    for file in files.iter().filter(|_| is_asked) {
+        sentences.extend(file.fits.iter().map(|fit| format!("{} {}.", file.name, fit.sentence())));
+        if file.fits.is_empty() {
+            sentences
                 .push(format!("{} has no recorded requests to replay on another card.", file.name));
         }
     }
-    (headline, notes)
+    sentences
 }
 
 fn moments(growth: &Growth, a: &Run, b: &Run, notes: &mut Vec<String>) -> String {
@@ -196,6 +208,24 @@ fn many(comparison: &Comparison, overview: &Overview, notes: &mut Vec<String>) -
         }
         None => format!("No outlier: {usual}."),
     }
+}
+
+/// The ranks that are not there; of many only the first.
+fn missing(names: &[String]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    let who = match others {
+        [] => last.clone(),
+        _ if names.len() > MISSING_NAMED => {
+            format!(
+                "{} and {} more",
+                names[..MISSING_NAMED].join(", "),
+                names.len() - MISSING_NAMED
+            )
+        }
+        _ => format!("{} and {last}", others.join(", ")),
+    };
+    let is = if names.len() == 1 { "is" } else { "are" };
+    Some(format!("{who} {is} missing: no file of that name is among those given."))
 }
 
 /// What makes up a difference: the categories that change most, each with the line behind it.

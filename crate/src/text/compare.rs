@@ -4,11 +4,11 @@ use crate::compare::Comparison;
 use crate::compare::difference::{At, Difference, SiteRow};
 use crate::compare::growth::Growth;
 use crate::compare::ranks::{Overview, Row};
-use crate::compare::run::Place;
 use crate::compare::site::Frame;
 use crate::findings::category::Category;
 use crate::findings::diagnosis::Cause;
 use crate::units::{Bytes, Count, Signed};
+use crate::view::compare::place;
 use std::fmt::{self, Display, Formatter};
 
 /// Runs printed: of more, those that stand out come first.
@@ -26,7 +26,7 @@ impl Display for CompareText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let comparison = self.0;
         writeln!(f, "{}", comparison.headline)?;
-        for note in &comparison.notes {
+        for note in comparison.notes.iter().chain(&comparison.cards) {
             writeln!(f, "  {note}")?;
         }
         for broken in &comparison.unreadable {
@@ -88,13 +88,6 @@ fn table(f: &mut Formatter<'_>, overview: &Overview) -> fmt::Result {
         Bytes(overview.median_bytes),
         Bytes(overview.deviation_bytes)
     )
-}
-
-fn place(place: Place) -> String {
-    match place.step {
-        Some(step) => format!("step {}, {}", Count(u64::from(step) + 1), place.phase.label()),
-        None => place.phase.label().to_owned(),
-    }
 }
 
 fn growing(f: &mut Formatter<'_>, growth: &Growth) -> fmt::Result {

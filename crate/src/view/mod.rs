@@ -5,6 +5,7 @@ pub mod allocation;
 pub mod allocations;
 pub mod blocks;
 pub mod cards;
+pub mod compare;
 pub mod completion;
 pub mod diagnosis;
 pub mod entry;

@@ -28,6 +28,11 @@ pub(super) fn thrown(error: &Error) -> JsValue {
     plain(&thrown).unwrap_or_else(|_| JsValue::from_str(&error.to_string()))
 }
 
+/// A refusal that has no place in a file, as the object `{kind, message}`.
+pub(super) fn refused(kind: &str, message: &str) -> JsValue {
+    object(&[("kind", kind.into()), ("message", message.into())])
+}
+
 /// An object with the given entries.
 pub(super) fn object(entries: &[(&str, JsValue)]) -> JsValue {
     let object = js_sys::Object::new();

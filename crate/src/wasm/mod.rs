@@ -1,6 +1,7 @@
 //! The border to JavaScript: a [`session::Session`] in the worker, a painter and the reader of error
 //! texts on the page.
 mod blob;
+pub mod compare;
 mod convert;
 mod explore;
 pub mod icicle;

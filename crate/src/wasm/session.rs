@@ -1,7 +1,7 @@
 //! What the worker holds: one opened snapshot and everything large.
 
 use super::blob::BlobSource;
-use super::convert::{object, plain, thrown};
+use super::convert::{object, plain, refused, thrown};
 use super::explore::Explored;
 use crate::error::{Error, ErrorKind};
 use crate::findings::Findings;
@@ -22,6 +22,7 @@ use crate::view::question::Question;
 use crate::view::range::{RangeView, stop};
 use crate::view::report::Report;
 use crate::view::setting_table::SettingTable;
+use crate::view::summary;
 use crate::view::timeline::TimelineView;
 use crate::view::timeline::axis::Along;
 use crate::view::timeline::groups::{By, Groups};
@@ -58,7 +59,8 @@ impl Session {
     /// read and the bytes in all. The file opened before is let go first.
     ///
     /// # Errors
-    /// An object `{kind, message, offset, path}`.
+    /// An object `{kind, message, offset, path}`, of the kind `Summary` for what `oomscope report
+    /// --json` wrote, which has no timeline to show.
     pub fn open(
         &mut self,
         blob: web_sys::Blob,
@@ -67,9 +69,13 @@ impl Session {
     ) -> Result<JsValue, JsValue> {
         *self = Session::default();
         let bytes = blob.size() as u64;
-        let source = BlobSource::new(blob, on_progress).map_err(|error| {
+        let unreadable = |error: std::io::Error| {
             thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}")))
-        })?;
+        };
+        let mut source = BlobSource::new(blob, on_progress).map_err(unreadable)?;
+        if summary::is_summary(&mut source).map_err(unreadable)? {
+            return Err(refused("Summary", "the file is a summary of a snapshot."));
+        }
         let snapshot = snapshot::read(source).map_err(|error| thrown(&error))?;
         let findings = Findings::of(&snapshot);
         let report = Report::of(&snapshot, &findings, name, bytes);

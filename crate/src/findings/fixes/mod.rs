@@ -17,11 +17,11 @@ use super::savings::{Held, Kept, Recording};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::FrameId;
 use replay::Effect;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 
 /// How a saving is known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// The recorded requests, run through the allocator's rules under other settings.
