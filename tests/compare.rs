@@ -382,3 +382,61 @@ fn a_card_is_judged_by_the_replay() {
         small.sentence()
     );
 }
+
+/// A recording of `fixtures/compared`, under its own name.
+fn recorded(name: &str) -> Run {
+    Run { name: name.to_owned(), ..run(&format!("compared/{name}")) }
+}
+
+#[test]
+fn recorded_moments_of_one_leak_confirm_the_line_and_its_rate() {
+    let names = ["leak_moment_1", "leak_moment_2", "leak_moment_3"];
+    let truth = &truth("compared/truth")["moments"];
+    let of = |name: &str, key: &str| truth[name][key].as_u64().unwrap();
+    let comparison = compared(&names.map(recorded));
+    let growth = comparison.growth.unwrap();
+    assert!(growth.is_confirmed);
+    let steps = of(names[2], "step") - of(names[0], "step");
+    assert_eq!(growth.steps, Some(steps as u32));
+    let kept = &growth.growing[0];
+    assert_eq!((kept.stack[0].name.as_str(), kept.stack[0].line), ("train_step", 13));
+    let per_step = of(names[0], "kept_per_step");
+    assert_eq!(kept.per_step_bytes, Some(per_step));
+    assert_eq!(kept.bytes, of(names[2], "allocated") - of(names[0], "allocated"));
+    let between = of(names[1], "kept") - of(names[0], "kept");
+    assert_eq!(kept.confirmed_bytes, Some(between * per_step));
+    // Two of them suffice for the rate, in whatever order.
+    let two = compared(&[recorded(names[1]), recorded(names[0])]);
+    assert_eq!(two.growth.unwrap().growing[0].per_step_bytes, Some(per_step));
+}
+
+#[test]
+fn a_second_version_of_a_program_differs_by_what_was_changed() {
+    let truth = truth("compared/truth");
+    let peak = |name: &str| truth[name]["peak"].as_u64().unwrap();
+    let comparison = compared(&[recorded("version_old"), recorded("version_new")]);
+    let difference = &comparison.difference;
+    sums(difference);
+    assert_eq!(difference.totals, [peak("version_old"), peak("version_new")]);
+    // AdamW keeps two tensors a weight, SGD with momentum one; the loss goes in chunks.
+    let states = difference.by_category[&Category::OptimizerStates];
+    assert!((-110 * MIB as i64..=-100 * MIB as i64).contains(&states), "{states}");
+    assert_eq!(difference.by_category[&Category::Weights], 0);
+    assert!(difference.by_category[&Category::Activations] < -(1024 * MIB as i64));
+    assert!(comparison.headline.contains("lower than version_old"), "{}", comparison.headline);
+}
+
+#[test]
+fn of_two_ranks_of_a_job_the_one_that_ran_out_is_told_with_its_reason() {
+    let truth = truth("compared/truth");
+    let comparison = compared(&[recorded("pair_rank0"), recorded("pair_rank1")]);
+    let peaks = ["pair_rank0", "pair_rank1"].map(|name| truth[name]["peak"].as_u64().unwrap());
+    assert_eq!(comparison.difference.totals, peaks);
+    assert!(comparison.headline.starts_with("pair_rank1 ran out of memory"));
+    assert!(comparison.headline.contains("its batches are 8 times as large"));
+    // Both ranks have the same buckets for their gradients; the rest of the model is no collective's.
+    let difference = &comparison.difference;
+    sums(difference);
+    assert_eq!(difference.by_category.get(&Category::Communication).copied().unwrap_or(0), 0);
+    assert!(difference.by_category[&Category::Activations] > 2048 * MIB as i64);
+}

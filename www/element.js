@@ -10,12 +10,12 @@ import { Painter, palette, readMessage, recordCode } from '#wasm';
 import { Choosing } from './choosing.js';
 import { Comparing } from './comparing.js';
 import { listenToDrops } from './drops.js';
+import { instanceReady } from './instance.js';
 import { listenToKeys } from './keys.js';
 import { fragmentOf, stateOf } from './link.js';
-import { instanceReady } from './instance.js';
-import { Latest } from './latest.js';
 import { Opening } from './opening.js';
-import { entriesOf, EVERYTHING, freshDevice, freshReport, groupsOf, layoutOf, Store } from './state.js';
+import { Questions } from './questions.js';
+import { freshReport, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
@@ -45,8 +45,6 @@ class OomScope extends HTMLElement {
 
   #store = new Store();
   #painter = null;
-  /** The client whose worker has the report's file open. */
-  #open = null;
   /** Ends all listening outside of the element. */
   #connected = null;
   /** Ends the listening of the report shown. */
@@ -55,10 +53,6 @@ class OomScope extends HTMLElement {
   #file = null;
   /** Whether the file on its way, or open, is one of the comparison. */
   #isCompared = false;
-  /** Columns and rows of pixels of the timeline. */
-  #size = { widthPx: 0, heightPx: 0 };
-  /** Pixels of a row of the map; 0 until somebody looks. */
-  #mapWidth = 0;
 
   #opening = new Opening({
     progress: (loading) => this.#store.set({ phase: 'loading', error: null, loading }),
@@ -73,37 +67,8 @@ class OomScope extends HTMLElement {
     single: (file) => this.#openFile(file),
     failed: (error) => this.#back(error),
   });
-  #timeline = new Latest(
-    (wanted) => this.#open.request('timeline', wanted),
-    (value, wanted) => this.#showTimeline(value, wanted),
-    (error) => this.#lost(error),
-  );
-  #overview = new Latest(
-    (wanted) => this.#open.request('timeline', wanted),
-    (value, wanted) => this.#isCurrent(wanted) && value !== null && this.#store.set({ whole: value }),
-    (error) => this.#lost(error),
-  );
-  #allocation = new Latest(
-    (wanted) => this.#open.request('allocation', wanted),
-    (allocation) => this.#store.set({ allocation }),
-    (error) => this.#lost(error),
-  );
-  #entry = new Latest(
-    (wanted) => this.#open.request('entry', wanted),
-    (entry) => this.#store.set({ entry }),
-    (error) => this.#lost(error),
-  );
-
-  #map = new Latest(
-    (wanted) => this.#open.request('blocks', wanted),
-    (map, wanted) => this.#showMap(map, wanted),
-    (error) => this.#lost(error),
-  );
-  #block = new Latest(
-    (wanted) => this.#open.request('blockAt', wanted),
-    (block) => this.#store.set({ block }),
-    (error) => this.#lost(error),
-  );
+  /** What the report shown asks of the worker that has its file open. */
+  #questions = new Questions(this.#store, () => this.#report.focusTimeline());
 
   #choosing = new Choosing((given) => this.#given(given));
   #error = errorView(() => this.#store.set({ error: null }));
@@ -218,7 +183,7 @@ class OomScope extends HTMLElement {
   #opened(client, report, file) {
     this.#preparePainter();
     this.#close();
-    this.#open = client;
+    this.#questions.open(client);
     this.#file = file;
     if (!this.#isCompared) {
       this.#comparing.close();
@@ -268,189 +233,8 @@ class OomScope extends HTMLElement {
 
   /** Lets go of the file that is open. */
   #close() {
-    this.#timeline.drop();
-    this.#overview.drop();
-    this.#allocation.drop();
-    this.#entry.drop();
-    this.#map.drop();
-    this.#block.drop();
-    this.#mapWidth = 0;
-    this.#open?.close();
-    this.#open = null;
+    this.#questions.close();
     this.#file = null;
-  }
-
-  /** The worker failed after the file was open: its report stays, what it would still answer does not. */
-  #lost(error) {
-    this.#store.set({ error: error.message });
-  }
-
-  // Asking the worker
-
-  #wantTimeline() {
-    const { device, window, report, picture, along, whole } = this.#store.state;
-    if (this.#size.widthPx === 0 || entriesOf(report, device) === 0 || this.#open === null) {
-      return;
-    }
-    const look = { device, along, by: groupsOf(picture), ...this.#size };
-    const layout = layoutOf(picture);
-    this.#timeline.want({ ...look, ...window, layout });
-    const isAll = window.begin === 0 && window.end >= (whole?.view.length ?? EVERYTHING.end);
-    if (whole === null && (layout !== null || !isAll)) {
-      this.#overview.want({ ...look, ...EVERYTHING, layout: null });
-    }
-  }
-
-  #isCurrent({ device, along, by }) {
-    const { state } = this.#store;
-    return device === state.device && along === state.along && by === groupsOf(state.picture);
-  }
-
-  #showTimeline(value, wanted) {
-    if (!this.#isCurrent(wanted) || value === null) {
-      return;
-    }
-    const { begin, end, length } = value.view;
-    const isWhole = begin === 0 && end === length && value.layout === null;
-    // A window that was to cover everything learns here how much that is.
-    const window = wanted.end > length ? { window: { begin, end } } : {};
-    this.#store.set({ shown: value, ...window, ...(isWhole ? { whole: value } : {}) });
-  }
-
-  #wantEntry() {
-    const { device, hovered, pinned } = this.#store.state;
-    const entry = hovered ?? pinned;
-    if (entry === null) {
-      this.#entry.drop();
-      this.#store.set({ entry: null });
-    } else if (this.#open !== null) {
-      this.#entry.want({ device, entry });
-    }
-  }
-
-  #wantAllocation() {
-    const { device, pointed, kept } = this.#store.state;
-    const allocation = pointed ?? kept;
-    if (allocation === null) {
-      this.#allocation.drop();
-      this.#store.set({ allocation: null });
-    } else if (this.#open !== null) {
-      this.#allocation.want({ device, allocation });
-    }
-  }
-
-  /** The map of the pinned entry, or of the last where none is. */
-  #wantMap() {
-    const { device, pinned, report } = this.#store.state;
-    if (this.#mapWidth > 0 && this.#open !== null) {
-      const entry = pinned ?? Math.max(entriesOf(report, device) - 1, 0);
-      this.#map.want({ device, entry, widthPx: this.#mapWidth });
-    }
-  }
-
-  #showMap(map, wanted) {
-    if (wanted.device === this.#store.state.device && map !== null) {
-      this.#block.drop();
-      this.#store.set({ map, block: null });
-    }
-  }
-
-  #wantBlock(place) {
-    if (place === null) {
-      this.#block.drop();
-      this.#store.set({ block: null });
-    } else if (this.#open !== null) {
-      this.#block.want(place);
-    }
-  }
-
-  #reportEvents() {
-    return {
-      window: (window) => {
-        const shown = this.#store.state.window;
-        if (window.begin !== shown.begin || window.end !== shown.end) {
-          this.#store.set({ window });
-        }
-      },
-      hover: (hovered) => this.#store.set({ hovered }),
-      pin: (pinned) => this.#store.set({ pinned }),
-      point: (pointed, isKept) => this.#store.set(isKept ? { kept: pointed, pointed: null } : { pointed }),
-      emphasis: (emphasis) => this.#store.set({ emphasis }),
-      picture: (picture) => this.#showPicture(picture),
-      along: (along) => this.#store.set({ along, whole: null, shown: null, window: EVERYTHING }),
-      selecting: (selecting) => this.#store.set({ selecting }),
-      stop: (forward) => this.#stop(forward),
-      size: (widthPx, heightPx) => {
-        const { widthPx: before, heightPx: rows } = this.#size;
-        if (widthPx !== before || heightPx !== rows || this.#store.state.shown === null) {
-          this.#size = { widthPx, heightPx };
-          this.#wantTimeline();
-        }
-      },
-      map: (widthPx) => {
-        if (widthPx !== this.#mapWidth) {
-          this.#mapWidth = widthPx;
-          this.#wantMap();
-        }
-      },
-      block: (place) => this.#wantBlock(place),
-      settings: (question) => this.#open.request('settings', { device: this.#store.state.device, question }),
-      complete: (text) => this.#open.request('complete', { device: this.#store.state.device, text }),
-      ask: (kind, payload) => this.#open.request(kind, { device: this.#store.state.device, ...payload }),
-      tab: (tab) => this.#store.set({ tab }),
-      range: (range) => this.#store.set({ range }),
-      counted: (counted) => this.#store.set({ counted }),
-      text: (text) => this.#store.set({ text }),
-      device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
-      show: (entry, device) => this.#show(entry, device),
-      overlay: (place) => this.#overlay(place),
-      copyText: () => this.#open.request('text'),
-      copyMarkdown: () => this.#open.request('markdown'),
-    };
-  }
-
-  /** What another setting reserves, over the timeline; none for null. */
-  async #overlay(place) {
-    const { device } = this.#store.state;
-    try {
-      await this.#open.request('overlay', { device, place });
-      this.#store.set({ overlaid: place !== null });
-      this.#wantTimeline();
-    } catch (error) {
-      this.#lost(error);
-    }
-  }
-
-  #showPicture(picture) {
-    const regroups = groupsOf(picture) !== groupsOf(this.#store.state.picture);
-    this.#store.set({ picture, pointed: null, kept: null, ...(regroups ? { whole: null, emphasis: null } : {}) });
-  }
-
-  /** To the step or failure before or after the pinned entry. */
-  async #stop(forward) {
-    const { device, pinned, report } = this.#store.state;
-    const entry = pinned ?? (forward ? 0 : entriesOf(report, device));
-    try {
-      const next = await this.#open.request('stop', { device, entry, forward });
-      if (next !== undefined && device === this.#store.state.device) {
-        this.#store.set({ pinned: next });
-      }
-    } catch (error) {
-      this.#lost(error);
-    }
-  }
-
-  /** An entry, of the device that the verdict is about unless told: pinned, in the window, in sight. */
-  #show(entry, of = this.#store.state.report.diagnosis.device) {
-    const { report, device } = this.#store.state;
-    if (device !== of) {
-      this.#store.set(freshDevice(of, report));
-    }
-    const { window, along, whole } = this.#store.state;
-    const isShown = along === 'entries' && window.begin <= entry && entry < window.end;
-    const end = along === 'entries' ? entriesOf(report, of) : (whole?.view.length ?? EVERYTHING.end);
-    this.#store.set({ pinned: entry, ...(isShown ? {} : { window: { begin: 0, end } }) });
-    this.#report.focusTimeline();
   }
 
   // Showing
@@ -475,18 +259,7 @@ class OomScope extends HTMLElement {
     if (changed.has('theme')) {
       this.#colour(state.theme);
     }
-    if (['window', 'device', 'report', 'picture', 'along'].some((key) => changed.has(key))) {
-      this.#wantTimeline();
-    }
-    if (changed.has('pointed') || changed.has('kept')) {
-      this.#wantAllocation();
-    }
-    if (changed.has('pinned') || changed.has('device') || changed.has('report')) {
-      this.#wantMap();
-    }
-    if (['hovered', 'pinned', 'device', 'report'].some((key) => changed.has(key))) {
-      this.#wantEntry();
-    }
+    this.#questions.update(changed);
   }
 
   /** The address follows the view; once a frame, since browsers count how often it changes. */
@@ -504,7 +277,7 @@ class OomScope extends HTMLElement {
     if (changed.has('report')) {
       this.#shown?.abort();
       this.#shown = state.report === null ? null : new AbortController();
-      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
+      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#questions.events(), this.#shown.signal);
       this.#report?.update(state, new Set(Object.keys(state)));
     }
     if (changed.has('compared')) {
@@ -534,7 +307,7 @@ class OomScope extends HTMLElement {
 
   #compareEvents() {
     return {
-      swap: () => this.#comparing.swap().catch((error) => this.#lost(error)),
+      swap: () => this.#comparing.swap().catch((error) => this.#store.set({ error: error.message })),
       cards: (capacity, onProgress) => this.#comparing.cards(capacity, onProgress),
       open: (name) => this.#openFile(this.#comparing.file(name), true),
       copyText: () => this.#comparing.text(),
