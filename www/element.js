@@ -22,7 +22,7 @@ import blocks from './views/blocks.css';
 import compare from './views/compare.css';
 import { compareView } from './views/compare.js';
 import { comparingView } from './views/comparing.js';
-import { fill, h, oncePerFrame, setVars } from './views/dom.js';
+import { fill, h, setVars } from './views/dom.js';
 import { errorView } from './views/error.js';
 import explore from './views/explore.css';
 import { headerView } from './views/header.js';
@@ -39,6 +39,9 @@ import tables from './views/tables.css';
 import timeline from './views/timeline.css';
 import verdict from './views/verdict.css';
 import whatIf from './views/whatif.css';
+
+/** The rest after which the address follows the view. */
+const LINK_MS = 250;
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
@@ -77,6 +80,7 @@ class OomScope extends HTMLElement {
   #app = h('div', { class: 'app' });
   #header = headerView({ browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
   #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: () => this.#openUrl(this.getAttribute('sample')), explain: (text) => this.#explain(text) });
+  #linking = null;
   #wait = null;
   #report = null;
   #message = null;
@@ -119,6 +123,7 @@ class OomScope extends HTMLElement {
 
   disconnectedCallback() {
     this.#connected.abort();
+    clearTimeout(this.#linking);
     this.#shown?.abort();
     this.#opening.close();
     this.#comparing.close();
@@ -253,7 +258,7 @@ class OomScope extends HTMLElement {
     this.#wait?.update(state, changed);
     this.#compare?.update(state, changed);
     this.#report?.update(state, changed);
-    if (state.phase === 'report' && this.hasAttribute('linked')) {
+    if (this.hasAttribute('linked') && state.phase === 'report') {
       this.#link();
     }
     if (changed.has('theme')) {
@@ -262,16 +267,17 @@ class OomScope extends HTMLElement {
     this.#questions.update(changed);
   }
 
-  /** The address follows the view; once a frame, since browsers count how often it changes. */
-  #link = oncePerFrame(() => {
-    const { state } = this.#store;
-    if (state.phase === 'report') {
-      const fragment = fragmentOf(state);
-      if (fragment !== location.hash.slice(1)) {
+  /** The address follows the view when it rests: browsers count how often it changes. */
+  #link() {
+    clearTimeout(this.#linking);
+    this.#linking = setTimeout(() => {
+      const { state } = this.#store;
+      const fragment = state.phase === 'report' ? fragmentOf(state) : null;
+      if (fragment !== null && fragment !== location.hash.slice(1)) {
         history.replaceState(history.state, '', `${location.pathname}${location.search}${fragment && `#${fragment}`}`);
       }
-    }
-  });
+    }, LINK_MS);
+  }
 
   #showPhase(state, changed) {
     if (changed.has('report')) {

@@ -94,8 +94,11 @@ export function timelineView(painter, on, signal, choice) {
   let state = null;
   let plot = null;
   let overviewPlot = null;
+  let overviewIsOld = true;
   /** The window when a drag began, or the entry from which it selects. */
   let pressed = null;
+  /** CSS pixels of the picture; asked for once a size, as asking has the browser lay out the page. */
+  let size = { width: 0, height: 0, overview: 0 };
   let selectedFrom = null;
   /** The range while it is being drawn. */
   let draft = null;
@@ -125,15 +128,15 @@ export function timelineView(painter, on, signal, choice) {
   }
 
   const draw = oncePerFrame(() => {
-    const width = widthOf(frame);
+    const { width } = size;
     if (state === null || state.whole === null || state.shown === null || width === 0 || !canvas.isConnected) {
       return;
     }
-    [canvas, overview].forEach((each) => {
-      each.style.width = `${width}px`;
-    });
     const look = { ratio: devicePixelRatio, dark: state.theme === 'dark', ...state.window };
-    overviewPlot = painter.drawOverview(overview, state.whole, { ...look, width, height: overview.clientHeight });
+    if (overviewIsOld) {
+      overviewPlot = painter.drawOverview(overview, state.whole, { ...look, width, height: size.overview });
+      overviewIsOld = false;
+    }
     plot = painter.drawTimeline(canvas, state.shown, options());
     svg.disabled = hasPixels();
     canvas.dataset.begin = state.window.begin;
@@ -146,8 +149,7 @@ export function timelineView(painter, on, signal, choice) {
       ratio: devicePixelRatio,
       dark: state.theme === 'dark',
       ...state.window,
-      width: widthOf(frame),
-      height: canvas.clientHeight,
+      ...size,
       selected: state.pinned,
       range: span(draft ?? state.range),
       marked: state.pointed ?? state.kept,
@@ -168,9 +170,15 @@ export function timelineView(painter, on, signal, choice) {
   }
 
   const measure = () => {
+    const width = widthOf(frame);
+    [canvas, overview].forEach((each) => {
+      each.style.width = `${width}px`;
+    });
+    size = { width, height: canvas.clientHeight, overview: overview.clientHeight };
+    overviewIsOld = true;
     draw();
-    if (widthOf(frame) > 0) {
-      on.size(timelineColumns(widthOf(frame), devicePixelRatio), Math.round(canvas.clientHeight * devicePixelRatio));
+    if (width > 0) {
+      on.size(timelineColumns(width, devicePixelRatio), Math.round(size.height * devicePixelRatio));
     }
   };
   const sizes = new ResizeObserver(measure);
@@ -301,6 +309,7 @@ export function timelineView(painter, on, signal, choice) {
       if (changed.has('window') || changed.has('whole') || changed.has('shown')) {
         tellRange();
       }
+      overviewIsOld ||= ['whole', 'window', 'theme'].some((key) => changed.has(key));
       if (['whole', 'shown', 'window', 'pinned', 'range', 'pointed', 'kept', 'emphasis', 'theme'].some((key) => changed.has(key))) {
         draw();
       }
