@@ -41,11 +41,11 @@ const VIEWS_KEPT: usize = 2;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Options {
     /// CSS pixels.
-    pub(super) width: f64,
+    width: f64,
     /// CSS pixels.
-    pub(super) height: f64,
+    height: f64,
     /// The screen's pixels to a CSS pixel.
-    pub(super) ratio: f64,
+    ratio: f64,
     pub(super) dark: bool,
     selected: Option<u32>,
     range: Option<(u32, u32)>,
