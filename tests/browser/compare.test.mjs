@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { audit } from './axe.mjs';
 import { cutPickle, summaryOf, temporaryFolder, textFile } from './files.mjs';
 import { choose, compared, DIST, drop, opened, ROOT, setUp, visit } from './harness.mjs';
 import { Job } from './job.mjs';
@@ -27,6 +28,7 @@ test('two runs that are dropped are compared, and their parts sum to the whole',
     await page.locator('[data-test=course][data-drawn]').waitFor();
     await page.getByText('The same as a table').click();
     await page.getByRole('row', { name: 'Step 2' }).waitFor();
+    await audit(page);
   }));
 
 test('a click swaps the two, another copies', () =>
@@ -69,6 +71,7 @@ test('a folder of ranks: who stands out, what is cut and what is missing; one op
     await page.getByTestId('ranks').getByRole('button', { name: 'Peak' }).click();
     assert.equal((await names(rows))[0], 'rank5');
     assert.match(await rows.first().textContent(), /stands out/);
+    await audit(page);
     await page.getByRole('button', { name: 'Open rank5 in full' }).click();
     await opened(page);
     // Nothing is read anew: the comparison is as it was left.

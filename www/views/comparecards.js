@@ -52,7 +52,7 @@ export function cardsView(files, on) {
     { class: 'card', 'aria-labelledby': 'cards' },
     h('h2', { id: 'cards' }, 'Would it fit?'),
     h('p', { class: 'quiet' }, 'The recorded requests of each file, run through PyTorch’s allocator on another card; and the least change that makes them fit.'),
-    h('div', { class: 'what-if-card' }, h('label', {}, 'On ', choice)),
+    h('p', { class: 'compare-card' }, h('label', {}, 'On ', choice)),
     doing,
     list,
   );

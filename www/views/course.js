@@ -24,7 +24,7 @@ export function courseView(course) {
     const width = frame.clientWidth;
     if (width > 0) {
       canvas.style.width = `${width}px`;
-      drawCourses(canvas, course, width, canvas.clientHeight, devicePixelRatio, isDark);
+      drawCourses(canvas, course, { width, height: canvas.clientHeight, ratio: devicePixelRatio, dark: isDark });
       canvas.dataset.drawn = '';
     }
   });

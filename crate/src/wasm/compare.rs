@@ -3,7 +3,7 @@
 
 use super::blob::BlobSource;
 use super::convert::{plain, refused};
-use super::painter::{backend_of, cleared};
+use super::painter::{Options, backend_of, cleared};
 use crate::chart::courses;
 use crate::chart::theme::Theme;
 use crate::compare::run::Run;
@@ -122,21 +122,20 @@ pub fn signed_text(bytes: f64) -> String {
     Signed(bytes.round() as i64).to_string()
 }
 
-/// Draws the course of a comparison into a canvas of so many CSS pixels.
+/// Draws the course of a comparison; `options` are `{width, height, ratio, dark}` as for a timeline.
 ///
 /// # Errors
-/// A JavaScript `Error` when the course is not of the comparison's form, or the canvas refuses.
+/// A JavaScript `Error` when the course or the options are not of their form, or the canvas refuses.
 #[wasm_bindgen(js_name = drawCourses)]
 pub fn draw_courses(
     canvas: HtmlCanvasElement,
     course: JsValue,
-    width: f64,
-    height: f64,
-    ratio: f64,
-    dark: bool,
+    options: JsValue,
 ) -> Result<(), JsError> {
+    let options: Options = serde_wasm_bindgen::from_value(options)?;
     let view: CourseView = serde_wasm_bindgen::from_value(course)?;
-    let (picture, _) = cleared(&canvas, width, height, ratio)?;
-    courses::draw(&backend_of(canvas)?.into_drawing_area(), picture, &view, &Theme::of(dark))?;
+    let (picture, _) = cleared(&canvas, &options)?;
+    let area = backend_of(canvas)?.into_drawing_area();
+    courses::draw(&area, picture, &view, &Theme::of(options.dark))?;
     Ok(())
 }

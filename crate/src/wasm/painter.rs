@@ -41,11 +41,11 @@ const VIEWS_KEPT: usize = 2;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Options {
     /// CSS pixels.
-    pub(super) width: f64,
+    width: f64,
     /// CSS pixels.
-    pub(super) height: f64,
+    height: f64,
     /// The screen's pixels to a CSS pixel.
-    pub(super) ratio: f64,
+    ratio: f64,
     pub(super) dark: bool,
     selected: Option<u32>,
     range: Option<(u32, u32)>,
@@ -121,7 +121,7 @@ impl Painter {
     ) -> Result<JsValue, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let Timeline { view, pixels } = self.view(&view)?;
-        let (picture, context) = cleared(&canvas, options.width, options.height, options.ratio)?;
+        let (picture, context) = cleared(&canvas, &options)?;
         let theme = Theme::of(options.dark);
         let window = options.window(view);
         let plot = PlotArea::of_timeline(&picture, options.lanes);
@@ -210,7 +210,7 @@ impl Painter {
     ) -> Result<JsValue, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let Timeline { view, .. } = self.view(&view)?;
-        let (picture, _) = cleared(&canvas, options.width, options.height, options.ratio)?;
+        let (picture, _) = cleared(&canvas, &options)?;
         let area = backend_of(canvas)?.into_drawing_area();
         let rect =
             overview::draw(&area, picture, view, &Theme::of(options.dark), options.window(view))?;
@@ -249,7 +249,7 @@ impl Painter {
     ) -> Result<(), JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let view = self.map(&map)?;
-        let (picture, _) = cleared(&canvas, options.width, options.height, options.ratio)?;
+        let (picture, _) = cleared(&canvas, &options)?;
         let (area, theme) = (backend_of(canvas)?.into_drawing_area(), Theme::of(options.dark));
         blocks::draw(&area, picture, view, &theme, options.emphasis.as_deref())?;
         Ok(())
@@ -305,11 +305,9 @@ impl Painter {
 /// Gives the canvas its size in the screen's pixels and empties it.
 pub(super) fn cleared(
     canvas: &HtmlCanvasElement,
-    width: f64,
-    height: f64,
-    ratio: f64,
+    options: &Options,
 ) -> Result<(Picture, CanvasRenderingContext2d), JsError> {
-    let picture = Picture::from_css(width, height, ratio);
+    let picture = Picture::from_css(options.width, options.height, options.ratio);
     let (width, height) = (picture.width_px.unsigned_abs(), picture.height_px.unsigned_abs());
     let context = canvas.get_context("2d").ok().flatten();
     let context = context

@@ -46,7 +46,7 @@ impl StepsPainter {
     /// A JavaScript `Error` when the options are not of this form, or the canvas refuses.
     pub fn draw(&mut self, canvas: HtmlCanvasElement, options: JsValue) -> Result<(), JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
-        let (picture, _) = cleared(&canvas, options.width, options.height, options.ratio)?;
+        let (picture, _) = cleared(&canvas, &options)?;
         let area = backend_of(canvas)?.into_drawing_area();
         self.plot = Some(steps::draw(&area, picture, &self.view, &Theme::of(options.dark))?);
         Ok(())
