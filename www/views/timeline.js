@@ -84,7 +84,7 @@ export function timelineView(painter, on, signal, choice) {
   );
   const root = h(
     'section',
-    { class: 'card', 'aria-labelledby': 'timeline-title' },
+    { class: 'card', 'data-test': 'timeline-card', 'aria-labelledby': 'timeline-title' },
     h('div', { class: 'timeline-top' }, h('h2', { id: 'timeline-title' }, 'Timeline'), range, h('span', { class: 'space' }), tools),
     choice,
     chart,

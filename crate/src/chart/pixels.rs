@@ -64,17 +64,18 @@ impl<'a> Lens<'a> {
         let colours = colours(theme, emphasis);
         let ink = bytes_of(theme.ink, 255);
         let marked = marked.map(|id| id + 1);
-        let mut image = Vec::with_capacity((width * height * 4) as usize);
-        for y in 0..height {
-            let row = self.row(y);
-            for column in &self.columns {
-                let index =
-                    column.zip(row).map(|(column, row)| column * self.pixels.rows as usize + row);
-                let look = index.and_then(|index| self.pixels.look.get(index)).unwrap_or(&NOTHING);
-                let is_marked = marked.is_some()
-                    && index.and_then(|index| self.pixels.allocation.get(index)).copied() == marked;
-                let colour = if is_marked { &ink } else { &colours[usize::from(*look)] };
-                image.extend_from_slice(colour);
+        let mut image = vec![0; (width * height * 4) as usize];
+        for (y, line) in (0..height).zip(image.chunks_exact_mut(4 * width.max(1) as usize)) {
+            // Above all pixels the picture stays clear.
+            let Some(row) = self.row(y) else { continue };
+            for (pixel, column) in line.chunks_exact_mut(4).zip(&self.columns) {
+                let Some(column) = column else { continue };
+                let index = column * self.pixels.rows as usize + row;
+                let look = self.pixels.look.get(index).copied().unwrap_or(NOTHING);
+                let is_marked =
+                    marked.is_some() && self.pixels.allocation.get(index).copied() == marked;
+                let colour = if is_marked { &ink } else { &colours[usize::from(look)] };
+                pixel.copy_from_slice(colour);
             }
         }
         image

@@ -28,6 +28,7 @@ mod turns;
 use crate::allocator::verify::Recording;
 use crate::snapshot::Snapshot;
 use crate::timeline::Timeline;
+use crate::timeline::mapped::{MappedLife, mapped_lives};
 use category::{Category, Class};
 use diagnosis::Diagnosis;
 use frame_kind::FrameKinds;
@@ -58,6 +59,7 @@ pub struct Device {
     /// The shape of its usage; `None` without a trace.
     pub shape: Option<Shape>,
     recording: OnceLock<Recording>,
+    mapped: OnceLock<Vec<MappedLife>>,
 }
 
 /// Everything found in a snapshot.
@@ -156,6 +158,7 @@ impl Device {
             steps,
             shape: None,
             recording: OnceLock::new(),
+            mapped: OnceLock::new(),
         };
         device.shape =
             shape::shape_of(&device.timeline, &device.steps, |entry| device.resident(entry));
@@ -183,6 +186,12 @@ impl Device {
     /// replayed when first asked for. `snapshot` must be the one that the device was found in.
     pub fn recording(&self, snapshot: &Snapshot) -> &Recording {
         self.recording.get_or_init(|| Recording::of(snapshot, &self.timeline))
+    }
+
+    /// The ranges of device memory that it ever held, each with its life; worked out when first
+    /// asked for. `snapshot` must be the one that the device was found in.
+    pub fn mapped(&self, snapshot: &Snapshot) -> &[MappedLife] {
+        self.mapped.get_or_init(|| mapped_lives(snapshot, self.timeline.device))
     }
 
     /// Bytes live after `entry` that stay from step to step.

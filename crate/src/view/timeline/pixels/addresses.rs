@@ -3,7 +3,7 @@
 use super::{Columns, IDLE, PENDING, Pixels, look_of};
 use crate::findings::Device;
 use crate::snapshot::Snapshot;
-use crate::timeline::mapped::{MappedLife, mapped_lives};
+use crate::timeline::mapped::MappedLife;
 use crate::view::timeline::TimelineView;
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ pub(super) fn paint(
     view: &TimelineView,
     mut pixels: Pixels,
 ) -> Pixels {
-    let lives = mapped_lives(snapshot, view.device);
-    let islands = Islands::of(&lives);
+    let lives = device.mapped(snapshot);
+    let islands = Islands::of(lives);
     pixels.top_bytes = (islands.bytes as f64).max(1.0);
-    let columns = Columns { moments: &view.moments };
+    let columns = Columns::of(&view.moments);
     let row_bytes = pixels.top_bytes / f64::from(pixels.rows);
     let most = pixels.rows as usize;
     let rows = |address: u64, size: u64| -> Option<Range<usize>> {
@@ -28,7 +28,7 @@ pub(super) fn paint(
         Some(first..row(below + size as f64).clamp(first + 1, most.max(first + 1)))
     };
 
-    for life in &lives {
+    for life in lives {
         if let Some(rows) = rows(life.address, life.size) {
             pixels.fill(columns.between(life.begin, life.end), rows, IDLE, 0);
         }

@@ -82,7 +82,7 @@ fn beyond(view: &TimelineView, column: usize, bytes: f64) -> u8 {
 
 /// The allocations alive at some column's moment, oldest first.
 fn shown(device: &Device, view: &TimelineView) -> Vec<Shown> {
-    let columns = Columns { moments: &view.moments };
+    let columns = Columns::of(&view.moments);
     let mut shown = Vec::new();
     for (id, allocation) in (0..).zip(&device.timeline.allocations) {
         let range = columns.between(allocation.first_entry(), allocation.last_entry());

@@ -87,16 +87,43 @@ fn look_of(device: &Device, id: u32, turn: u32) -> u8 {
 
 /// Finds the columns in which something lives. A column shows one moment; what lives and dies
 /// between two moments is in none.
-#[derive(Clone, Copy)]
 struct Columns<'a> {
     /// The entry of each column, ascending.
     moments: &'a [u32],
+    /// For every stretch of entries from the first moment on, the first column that is not before
+    /// it: a search through all columns is too slow for every allocation of a long trace.
+    starts: Vec<u32>,
+    /// Entries of a stretch, as a power of two.
+    shift: u32,
 }
 
+/// Stretches of entries: more than a picture has columns.
+const STRETCHES: u32 = 1 << 13;
+
 impl Columns<'_> {
+    fn of(moments: &[u32]) -> Columns<'_> {
+        let (first, last) = match (moments.first(), moments.last()) {
+            (Some(first), Some(last)) => (*first, *last),
+            _ => (0, 0),
+        };
+        let shift = (0..32).find(|shift| (last - first) >> shift < STRETCHES).unwrap_or(31);
+        let stretches = ((last - first) >> shift) + 1;
+        let starts = (0..stretches).map(|stretch| {
+            let entry = first + (stretch << shift);
+            moments.partition_point(|moment| *moment < entry) as u32
+        });
+        Columns { moments, starts: starts.collect(), shift }
+    }
+
     /// The first column whose moment is at or after an entry.
     fn from(&self, entry: u32) -> usize {
-        self.moments.partition_point(|moment| *moment < entry)
+        let first = self.moments.first().copied().unwrap_or(0);
+        let Some(stretch) = entry.checked_sub(first).map(|entries| entries >> self.shift) else {
+            return 0;
+        };
+        let Some(start) = self.starts.get(stretch as usize) else { return self.moments.len() };
+        let later = self.moments.iter().skip(*start as usize);
+        *start as usize + later.take_while(|moment| **moment < entry).count()
     }
 
     /// The columns between two entries, the latter exclusive; cheap where there are none.
@@ -105,6 +132,23 @@ impl Columns<'_> {
         match self.moments.get(first) {
             Some(moment) if *moment < end => first..self.from(end),
             _ => first..first,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_found_as_a_search_would_find_them() {
+        let spread: Vec<u32> = (0..300).map(|nth| nth * nth * 11 + 5).collect();
+        for moments in [vec![], vec![7], vec![3, 3, 3, 9], spread, (0..20_000).collect()] {
+            let columns = Columns::of(&moments);
+            for entry in (0..1_000_000).step_by(997).chain([0, 3, 4, 5, 9, 10, u32::MAX]) {
+                let found = moments.partition_point(|moment| *moment < entry);
+                assert_eq!(columns.from(entry), found, "{entry}");
+            }
         }
     }
 }
