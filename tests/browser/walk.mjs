@@ -51,7 +51,7 @@ for (const [recording, name, steps, card] of WALKS) {
     console.log(`${name}: no recording ${recording}`);
     continue;
   }
-  const page = await browser.newPage({ viewport: { width: 1200, height: 1100 }, colorScheme: 'light', reducedMotion: 'reduce' });
+  const page = await browser.newPage({ viewport: { width: 1200, height: 1500 }, colorScheme: 'light', reducedMotion: 'reduce' });
   page.setDefaultTimeout(120_000);
   await page.goto(`http://127.0.0.1:${server.address().port}/`);
   await page.getByTestId('drop').waitFor();
