@@ -17,6 +17,8 @@ async function explore(page, file, tab) {
   await page.getByTestId('headline').waitFor();
   await page.getByTestId('explore').scrollIntoViewIfNeeded();
   await page.getByTestId(`tab-${tab}`).click();
+  // Cards above may grow while their own pictures come, and push the panel out of sight.
+  await page.locator(`#panel-${tab} > *`).first().scrollIntoViewIfNeeded();
 }
 
 const drawn = (page, which) => page.locator(`[data-test=icicle][data-root]${which}`).waitFor();
@@ -29,6 +31,7 @@ async function icicle(page) {
 }
 
 async function grid(page) {
+  await page.locator('.allocations').getByTestId('rows').scrollIntoViewIfNeeded();
   await page.locator('.allocations .rows-line .bytes').first().waitFor();
   return page.locator('.allocations').getByTestId('rows');
 }

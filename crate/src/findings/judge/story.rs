@@ -91,12 +91,14 @@ impl Judge<'_> {
         };
         diagnosis.headline =
             format!("Out of memory asking for {}: {what}.", Bytes(oom.request_bytes));
-        if let Some(kept) = diagnosis.kept.clone() {
-            diagnosis.summary.extend(self.kept_sentences(&kept));
+        // What is kept beside another cause is told where that contributes.
+        let kept = diagnosis.kept.clone().filter(|_| diagnosis.cause() == Cause::Leak);
+        if let Some(kept) = &kept {
+            diagnosis.summary.extend(self.kept_sentences(kept));
         }
         let summary = &mut diagnosis.summary;
         // Whoever leaks is named already.
-        if let Some(line) = diagnosis.lines.first().filter(|_| diagnosis.kept.is_none()) {
+        if let Some(line) = diagnosis.lines.first().filter(|_| kept.is_none()) {
             let share = 100.0 * line.bytes as f64 / oom.usage.allocated.max(1) as f64;
             summary.push(format!(
                 "When it failed, {} were allocated and {} reserved; {} holds most of it, {} ({share:.0} %).",
