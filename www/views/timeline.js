@@ -14,6 +14,7 @@ import { tableView } from './table.js';
 
 const STEP = 1.6;
 const PAN = 0.15;
+const REST_MS = 60;
 const EMPTY = 'Nothing was recorded on this device, so there is no course of memory to draw; what the file tells of its end is below.';
 const HELP = 'Plus and minus zoom, the arrow keys move, comma and full stop go to the entry before and after, brackets to the step or failure before and after, zero shows everything.';
 const HINTS = {
@@ -102,6 +103,9 @@ export function timelineView(painter, on, signal, choice) {
   let selectedFrom = null;
   /** The range while it is being drawn. */
   let draft = null;
+  /** The allocation under a pointer is marked when the pointer rests: all its pixels are painted anew. */
+  let resting = null;
+  signal.addEventListener('abort', () => clearTimeout(resting));
 
   const length = () => state.whole?.view.length ?? 0;
   const whole = () => ({ begin: 0, end: length() });
@@ -310,8 +314,11 @@ export function timelineView(painter, on, signal, choice) {
         tellRange();
       }
       overviewIsOld ||= ['whole', 'window', 'theme'].some((key) => changed.has(key));
-      if (['whole', 'shown', 'window', 'pinned', 'range', 'pointed', 'kept', 'emphasis', 'theme'].some((key) => changed.has(key))) {
+      if (['whole', 'shown', 'window', 'pinned', 'range', 'kept', 'emphasis', 'theme'].some((key) => changed.has(key))) {
         draw();
+      } else if (changed.has('pointed')) {
+        clearTimeout(resting);
+        resting = setTimeout(draw, REST_MS);
       }
       if (changed.has('hovered')) {
         moveCursor();
