@@ -44,8 +44,6 @@ function answer({ id, kind, ...request }) {
       return session.allocations(request.device, request.selection, request.question);
     case 'allocationRows':
       return session.allocationRows(request.from, request.to);
-    case 'allocationStack':
-      return session.allocationStack(request.device, request.allocation);
     case 'allocationsCsv':
       return session.allocationsCsv();
     case 'steps':

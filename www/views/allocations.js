@@ -7,6 +7,7 @@ import { copyButton } from './copy.js';
 import { fill, h } from './dom.js';
 import { bytes, bytesText, countText, duration } from './format.js';
 import { rowsView } from './rows.js';
+import { saveBlob } from './save.js';
 import { place, stackView, whereText } from './stack.js';
 
 const TIME = 'Time';
@@ -90,9 +91,9 @@ export function allocationsView(on, signal) {
   async function choose(row) {
     chosen = row;
     const { id } = row;
-    const frames = await on.ask('allocationStack', { allocation: id });
+    const allocation = await on.ask('allocation', { allocation: id });
     if (chosen?.id === id) {
-      tell(row, frames);
+      tell(row, allocation?.frames ?? []);
     }
   }
 
@@ -122,10 +123,7 @@ export function allocationsView(on, signal) {
     save.disabled = true;
     try {
       const text = await on.ask('allocationsCsv', {});
-      const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-      const link = h('a', { href: url, download: `${state.report.file.name.replace(/\..*$/, '')}-allocations.csv` });
-      link.click();
-      URL.revokeObjectURL(url);
+      saveBlob(new Blob([text], { type: 'text/csv' }), `${state.report.file.name.replace(/\..*$/, '')}-allocations.csv`);
     } catch (error) {
       failed(error);
     } finally {

@@ -3,6 +3,7 @@ import { signedText } from '#wasm';
 import { colourOf, swatch } from './bar.js';
 import { h } from './dom.js';
 import { bytes, countText } from './format.js';
+import { moreRows } from './more.js';
 import { siteRows } from './sites.js';
 
 /** Call sites shown before the rest is asked for. */
@@ -44,14 +45,8 @@ export function sitesView(difference) {
       h('td', { class: 'number change-cell' }, signed(site.difference_bytes)),
     ]),
   );
-  const body = h('tbody', {}, rows.slice(0, FIRST));
-  const rest = rows.slice(FIRST);
-  const more = h('button', { type: 'button', class: 'button more' }, `Show ${rest.length} more`);
-  more.addEventListener('click', () => {
-    body.append(...rest.flat());
-    rest[0][0].querySelector('button').focus();
-    more.remove();
-  });
+  const body = h('tbody', {});
+  const more = moreRows(body, rows, FIRST);
   return h(
     'section',
     { class: 'card', 'data-test': 'sites', 'aria-labelledby': 'sites' },
@@ -68,7 +63,7 @@ export function sitesView(difference) {
         h('tfoot', {}, others && siteSum(others, others.label, 'beside'), siteSum(total, 'in all', 'sum')),
       ),
     ),
-    rest.length > 0 && more,
+    more,
   );
 }
 

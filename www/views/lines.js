@@ -4,6 +4,7 @@ import { copyButton } from './copy.js';
 import { h } from './dom.js';
 import { bytes, countText, percent } from './format.js';
 import { icon } from './icons.js';
+import { moreRows } from './more.js';
 import { place, stackView, whereText } from './stack.js';
 
 /** Rows shown before the rest is asked for. */
@@ -18,14 +19,7 @@ export function linesView(lines, labelOf, moment) {
   const moments = { oom: 'when the request failed', peak: 'at the peak', end: 'when the file was written' };
   const body = h('tbody', {});
   const rows = lines.map((line, place) => row(line, `stack-${place}`, labelOf));
-  body.append(...rows.slice(0, FIRST).flat());
-  const rest = rows.slice(FIRST);
-  const more = h('button', { type: 'button', class: 'button more' }, `Show ${rest.length} more`);
-  more.addEventListener('click', () => {
-    body.append(...rest.flat());
-    rest[0][0].querySelector('button').focus();
-    more.remove();
-  });
+  const more = moreRows(body, rows, FIRST);
   return h(
     'section',
     { class: 'card', 'data-test': 'lines', 'aria-labelledby': 'lines' },
@@ -39,7 +33,7 @@ export function linesView(lines, labelOf, moment) {
           h('thead', {}, h('tr', {}, ['Line', 'Category', 'Blocks', 'Bytes', 'Share'].map((name, place) => h('th', { scope: 'col', class: place > 1 ? 'number' : null }, name)))),
           body,
         ),
-    rest.length > 0 && more,
+    more,
   );
 }
 

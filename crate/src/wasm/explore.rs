@@ -8,7 +8,6 @@ use crate::snapshot::Snapshot;
 use crate::timeline::allocation::AllocationId;
 use crate::view::allocations::Table;
 use crate::view::allocations::question::Question;
-use crate::view::frames::stack_view;
 use crate::view::selection::Selection;
 use crate::view::stacks::icicle::Icicle;
 use crate::view::stacks::reading::{Crumb, NodeReading, TreeRow, crumbs, has_frames, rows};
@@ -143,19 +142,6 @@ impl Session {
             return Ok(js_sys::Array::new().into());
         };
         plain(&table.rows(snapshot, &findings.kinds, found, from as usize, to as usize))
-    }
-
-    /// The stack that made an allocation, innermost frame first; empty where none was recorded.
-    ///
-    /// # Errors
-    /// None that a caller could mend.
-    #[wasm_bindgen(js_name = allocationStack)]
-    pub fn allocation_stack(&self, device: u32, id: u32) -> Result<JsValue, JsValue> {
-        let Some((snapshot, findings, _)) = &self.opened else { return Ok(JsValue::NULL) };
-        let found = findings.device(device);
-        let allocation = found.and_then(|found| found.timeline.allocation(AllocationId(id)));
-        let frames = allocation.map(|each| stack_view(snapshot, &findings.kinds, each.stack));
-        plain(&frames.unwrap_or_default())
     }
 
     /// The latest table as comma-separated values; empty before there is one.
