@@ -1,8 +1,7 @@
 //! The allocator's replay of recordings: exact on every fixture, and right about other settings where
 //! both runs are recorded.
 
-mod support;
-
+use crate::support::{fixtures, open, truth};
 use oomscope::allocator::cache::Bounds;
 use oomscope::allocator::enough::smallest_capacity;
 use oomscope::allocator::program::{Program, What};
@@ -15,7 +14,6 @@ use oomscope::snapshot::Snapshot;
 use oomscope::timeline::Timeline;
 use serde_json::Value;
 use std::sync::LazyLock;
-use support::{fixtures, open, truth};
 
 const MIB: u64 = 1 << 20;
 

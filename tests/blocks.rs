@@ -1,8 +1,7 @@
 //! The map of segments and blocks: it adds up to the timeline at every entry, leaves no gap, and
 //! names the blocks that keep segments empty.
 
-mod support;
-
+use crate::support::{fixtures, open, read};
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
 use oomscope::snapshot::segment::BlockState;
@@ -13,7 +12,6 @@ use oomscope::view::blocks::placement::Placement;
 use oomscope::view::blocks::pools;
 use oomscope::view::blocks::reading::MapReading;
 use serde_json::{Value, json};
-use support::{fixtures, open, read};
 
 /// Entries spread over a trace, the first, the last and each failure among them.
 fn sampled(device: &Device) -> Vec<u32> {

@@ -1,11 +1,9 @@
 //! The program: its exit codes, what it prints where, and that its two spellings are one.
 
-mod support;
-
+use crate::support::{path_of, tests};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
-use support::{path_of, tests};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_oomscope")).args(arguments).output().unwrap()

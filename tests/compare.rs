@@ -1,9 +1,7 @@
 //! Comparisons: the parts sum to the whole, both directions agree, and the sentence is the right one.
 
-mod made_run;
-mod support;
-
-use made_run::{MIB, Program, Recorder};
+use crate::made_run::{MIB, Program, Recorder};
+use crate::support::{fixtures, open, truth};
 use oomscope::compare::difference::{At, Difference};
 use oomscope::compare::fingerprint::{Relation, relation};
 use oomscope::compare::growth::Growth;
@@ -14,7 +12,6 @@ use oomscope::findings::category::Category;
 use oomscope::text::CompareText;
 use oomscope::view::report::Report;
 use oomscope::view::summary;
-use support::{fixtures, open, truth};
 
 fn run(fixture: &str) -> Run {
     let snapshot = open(fixture);

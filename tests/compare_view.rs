@@ -1,9 +1,7 @@
 //! What the page shows of a comparison: its parts sum to the whole, its courses reach the peaks.
 
-mod made_run;
-mod support;
-
-use made_run::{MIB, Program, Recorder};
+use crate::made_run::{MIB, Program, Recorder};
+use crate::support::open;
 use oomscope::compare::run::Run;
 use oomscope::compare::{Comparison, Kind, Unreadable, carried};
 use oomscope::findings::Findings;
@@ -13,7 +11,6 @@ use oomscope::view::compare::course::{Axis, CourseView};
 use oomscope::view::compare::{CompareView, DifferenceView, PartRow};
 use oomscope::view::summary;
 use std::io::Cursor;
-use support::open;
 
 fn run(fixture: &str) -> Run {
     let snapshot = open(fixture);

@@ -1,8 +1,7 @@
 //! The explorer's panels, over every fixture: stacks and tables hold what the selection chooses, to
 //! the byte, and what is cut to pixels says what was cut.
 
-mod support;
-
+use crate::support::{fixtures, open};
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
 use oomscope::timeline::allocation::AllocationId;
@@ -10,7 +9,6 @@ use oomscope::view::selection::{Counted, Selection};
 use oomscope::view::stacks::icicle::{Icicle, MATCH, MERGED};
 use oomscope::view::stacks::reading::{NodeReading, crumbs, rows};
 use oomscope::view::stacks::tree::{Frames, StackTree, TreeShape};
-use support::{fixtures, open};
 
 const SHAPES: [TreeShape; 6] = [
     TreeShape { bottom_up: false, frames: Frames::User },

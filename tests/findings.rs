@@ -1,10 +1,8 @@
 //! The diagnosis against what is known of the recordings: causes, also of poorer recordings, shapes,
 //! and the savings that a change would bring.
 
-mod degrade;
-mod support;
-
-use degrade::Degrade;
+use crate::degrade::Degrade;
+use crate::support::{fixtures, open, truth};
 use oomscope::findings::diagnosis::Cause;
 use oomscope::findings::savings::batch::Batch;
 use oomscope::findings::savings::checkpoint::Checkpointing;
@@ -12,7 +10,6 @@ use oomscope::findings::savings::{Kept, Recording};
 use oomscope::findings::shape::Form;
 use oomscope::findings::{Device, Findings};
 use oomscope::timeline::usage::UsageColumns;
-use support::{fixtures, open, truth};
 
 /// From here on a verdict is confident: it must not be wrong.
 const CONFIDENT: f64 = 0.6;

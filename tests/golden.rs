@@ -1,14 +1,12 @@
 //! The report of real recordings: its text as it was last looked at, its JSON by names and types.
 //! `BLESS=1` rewrites the texts; the difference is then reviewed like code.
 
-mod support;
-
+use crate::support::{difference, fixtures, open, path_of, tests};
 use oomscope::findings::Findings;
 use oomscope::text::ReportText;
 use oomscope::view::report::Report;
 use serde_json::Value;
 use std::fs;
-use support::{difference, fixtures, open, path_of, tests};
 
 /// One for each verdict, and for each way in which a file may be incomplete.
 const REPORTED: [&str; 9] = [

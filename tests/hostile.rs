@@ -1,8 +1,7 @@
 //! Whatever the bytes are, they give a snapshot or an error that says where and what to do: never a
 //! panic, here or in anything that is made of the snapshot.
 
-mod support;
-
+use crate::support::{analyse, describe, difference, read, refused, tests, unpacked, written};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use oomscope::container::Container;
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{Cursor, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use support::{analyse, describe, difference, read, refused, tests, unpacked, written};
 
 /// Opens `bytes` and makes everything of it that there is. `what` tells which bytes, if that fails.
 fn survives(bytes: &[u8], what: impl Fn() -> String) -> Result<Snapshot, Error> {

@@ -1,6 +1,5 @@
 //! Snapshots made up for a test: a small training loop, written as the JSON form of a snapshot. All
 //! of it lies in one segment, and no address is used twice, so that nothing but the loop shows.
-#![allow(dead_code, reason = "each suite uses its part")]
 
 use oomscope::compare::run::Run;
 use oomscope::findings::Findings;

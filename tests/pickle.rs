@@ -1,8 +1,7 @@
 //! Every form that Python or PyTorch's C++ writer can give a snapshot is read as the same snapshot,
 //! and that snapshot says what the Python objects say.
 
-mod support;
-
+use crate::support::{Written, describe, difference, fixtures, open, read, unpacked};
 use oomscope::container::Container;
 use oomscope::pickle::TextId;
 use oomscope::snapshot::stack::{Frame, FrameId, StackId};
@@ -11,12 +10,11 @@ use oomscope::snapshot::{Snapshot, Wrapping};
 use oomscope::warning::WarningKind;
 use std::collections::HashSet;
 use std::sync::OnceLock;
-use support::{Written, describe, difference, fixtures, open, read, unpacked};
 
 /// All layouts in all forms.
 fn all() -> &'static [Written] {
     static WRITTEN: OnceLock<Vec<Written>> = OnceLock::new();
-    WRITTEN.get_or_init(|| support::written(&[]))
+    WRITTEN.get_or_init(|| crate::support::written(&[]))
 }
 
 fn form(layout: &str, form: &str) -> &'static [u8] {

@@ -1,8 +1,7 @@
 //! Conservation: every fixture's trace, replayed, accounts for each byte at each entry, ends in the
 //! file's own segments, and peaks where the allocator's own counters say.
 
-mod support;
-
+use crate::support::{fixtures, open, truth};
 use oomscope::findings::history::{History, StacksTold};
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
@@ -14,7 +13,6 @@ use oomscope::timeline::usage::Usage;
 use oomscope::warning::WarningKind;
 use serde_json::Value;
 use std::sync::LazyLock;
-use support::{fixtures, open, truth};
 
 /// A fixture, opened and analysed.
 struct Recording {

@@ -1,12 +1,10 @@
 //! What a selection counts obeys the laws of conservation, at every range of every fixture.
 
-mod support;
-
+use crate::support::{fixtures, open};
 use oomscope::findings::category::Category;
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
 use oomscope::view::selection::{Counted, Selection};
-use support::{fixtures, open};
 
 fn bytes(snapshot: &Snapshot, device: &Device, selection: &Selection) -> u64 {
     let chosen = selection.allocations(snapshot, device);

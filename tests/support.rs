@@ -1,5 +1,4 @@
 //! What the suites share: the fixtures with their truth, and the files that Python writes.
-#![allow(dead_code, reason = "each suite uses its part")]
 
 use oomscope::allocator::settings::Settings;
 use oomscope::compare::Comparison;

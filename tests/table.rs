@@ -1,8 +1,7 @@
 //! The explorer's tables, over every fixture: the allocations of a selection, filtered and sorted,
 //! and the steps.
 
-mod support;
-
+use crate::support::{fixtures, open};
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
 use oomscope::timeline::allocation::{Allocation, AllocationId};
@@ -10,7 +9,6 @@ use oomscope::view::allocations::Table;
 use oomscope::view::allocations::question::{Column, Fate, Pool, Question};
 use oomscope::view::selection::{Counted, Selection};
 use oomscope::view::steps::{self, StepsPicture};
-use support::{fixtures, open};
 
 /// Everything that was made in the trace, and what is older than it.
 fn everything(snapshot: &Snapshot, device: &Device) -> Vec<AllocationId> {

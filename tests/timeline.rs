@@ -1,7 +1,6 @@
 //! Whatever a timeline shows, by any axis and in any picture, adds up to the state at its entries.
 
-mod support;
-
+use crate::support::{fixtures, open};
 use oomscope::findings::{Device, Findings};
 use oomscope::snapshot::Snapshot;
 use oomscope::timeline::allocation::AllocationId;
@@ -11,7 +10,6 @@ use oomscope::view::timeline::TimelineView;
 use oomscope::view::timeline::axis::Along;
 use oomscope::view::timeline::groups::{By, Groups};
 use oomscope::view::timeline::pixels::{IDLE, Layout, NOTHING, PENDING, Pixels};
-use support::{fixtures, open};
 
 const ALL: (u32, u32) = (0, u32::MAX);
 

@@ -1,8 +1,7 @@
 //! Questions about a recording: when the cache is emptied, a changed program, and the table of
 //! settings that fills up step by step.
 
-mod support;
-
+use crate::support::{fixtures, open, truth};
 use oomscope::allocator::cache::Bounds;
 use oomscope::allocator::program::{Program, SecondLife, What};
 use oomscope::allocator::settings::Settings;
@@ -15,7 +14,6 @@ use oomscope::timeline::allocation::AllocationId;
 use oomscope::view::question::{EmptyCache, Question};
 use oomscope::view::setting_table::{SettingTable, SettingTableView};
 use oomscope::view::what_if::WhatIfReport;
-use support::{fixtures, open, truth};
 
 fn answer(fixture: &str, question: &Question) -> WhatIfReport {
     WhatIfReport::of(&open(fixture), 0, question).unwrap()
