@@ -9,7 +9,6 @@ use oomscope::findings::savings::checkpoint::Checkpointing;
 use oomscope::findings::savings::{Kept, Recording};
 use oomscope::findings::shape::Form;
 use oomscope::findings::{Device, Findings};
-use oomscope::timeline::usage::UsageColumns;
 
 /// From here on a verdict is confident: it must not be wrong.
 const CONFIDENT: f64 = 0.6;
@@ -84,8 +83,7 @@ fn without_a_change_the_peak_is_the_recorded_one() {
             if device.timeline.entries() == 0 {
                 continue;
             }
-            let usage = &device.timeline.usage.allocated;
-            let peak = UsageColumns::peak(usage, device.timeline.start.allocated).bytes;
+            let peak = device.timeline.peaks.allocated.bytes;
             assert_eq!(recording(device).peak(|_| Kept::WHOLE), peak, "{fixture}");
             assert_eq!(recording(device).peak(|_| Kept::NOTHING), 0, "{fixture}");
         }
@@ -129,7 +127,7 @@ fn a_fix_saves_no_more_than_there_is_and_what_does_not_help_saves_nothing() {
         let diagnosis = &findings.diagnosis;
         let Some(device) = findings.device(diagnosis.device) else { continue };
         let asked = device.timeline.ooms.last().map_or(0, |oom| oom.request_bytes);
-        let peak = UsageColumns::peak(&device.timeline.usage.reserved, 0).bytes + asked;
+        let peak = device.timeline.peaks.reserved.bytes + asked;
         for fix in &diagnosis.fixes {
             let saves = fix.saves_bytes.unwrap_or(0);
             assert!(saves <= peak, "{fixture}: {} saves {saves} of {peak}", fix.id);

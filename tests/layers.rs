@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate with the modules that it may use, besides itself.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 18] = [
+    ("batches", &[]),
     ("units", &["limits", "error", "warning"]),
     ("limits", &["units", "error", "warning"]),
     ("error", &["units", "limits", "warning"]),
@@ -12,9 +13,9 @@ const EDGES: [(&str, &[&str]); 17] = [
     ("container", &["error", "limits"]),
     ("pickle", &["error", "limits"]),
     ("snapshot", &["pickle", "container", "error", "warning", "limits", "units"]),
-    ("timeline", &["snapshot", "warning", "units"]),
-    ("allocator", &["timeline", "snapshot", "units", "warning", "error", "limits"]),
-    ("findings", &["allocator", "timeline", "snapshot", "units", "warning"]),
+    ("timeline", &["batches", "snapshot", "warning", "units"]),
+    ("allocator", &["batches", "timeline", "snapshot", "units", "warning", "error", "limits"]),
+    ("findings", &["batches", "allocator", "timeline", "snapshot", "units", "warning"]),
     ("compare", &["findings", "allocator", "timeline", "snapshot", "units"]),
     ("message", &["units", "limits"]),
     (

@@ -237,6 +237,27 @@ fn how_much_was_recorded_is_told() {
 
 /// `torch.cuda.memory_stats()` counted while the program ran: on device 0, since it began.
 #[test]
+fn the_peaks_are_the_first_highest_of_their_columns() {
+    for Recording { name, findings, .. } in &*RECORDINGS {
+        for device in &findings.devices {
+            let (usage, start, peaks) =
+                (&device.timeline.usage, device.timeline.start, device.timeline.peaks);
+            for (column, start, peak) in [
+                (&usage.requested, start.requested, peaks.requested),
+                (&usage.allocated, start.allocated, peaks.allocated),
+                (&usage.active, start.active, peaks.active),
+                (&usage.reserved, start.reserved, peaks.reserved),
+            ] {
+                assert_eq!(peak.bytes, column.iter().copied().fold(start, u64::max), "{name}");
+                let first = column.iter().position(|bytes| *bytes == peak.bytes);
+                let first = if peak.bytes == start { Some(0) } else { first };
+                assert_eq!(Some(peak.entry as usize), first, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_peaks_are_those_of_the_allocators_own_counters() {
     let mut compared = 0;
     for Recording { name, findings, .. } in &*RECORDINGS {

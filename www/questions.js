@@ -103,7 +103,8 @@ export class Questions {
     const look = { device, along, by: groupsOf(picture), ...this.#size };
     const layout = layoutOf(picture);
     this.#timeline.want({ ...look, ...window, layout });
-    const isAll = window.begin === 0 && window.end >= (whole?.view.length ?? EVERYTHING.end);
+    const length = along === 'entries' ? entriesOf(report, device) : (whole?.view.length ?? EVERYTHING.end);
+    const isAll = window.begin === 0 && window.end >= length;
     if (whole === null && (layout !== null || !isAll)) {
       this.#overview.want({ ...look, ...EVERYTHING, layout: null });
     }

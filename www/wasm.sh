@@ -54,6 +54,7 @@ if [ "$stamp" != "$(cat $out/stamp 2>/dev/null || true)" ]; then
   node_modules/.bin/wasm-opt -O3 --enable-simd --enable-bulk-memory --enable-bulk-memory-opt \
     --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
     --enable-reference-types --enable-multivalue \
+    --one-caller-inline-max-function-size=40 \
     $out/oomscope_bg.wasm --output $out/oomscope_bg.opt.wasm
   mv $out/oomscope_bg.opt.wasm $out/oomscope_bg.wasm
   echo "$stamp" > $out/stamp

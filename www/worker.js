@@ -6,6 +6,7 @@
  * total]}` before that while a file is read.
  */
 import { compareRuns, initSync, runOf, Session, version } from '#wasm';
+import { piecesOf } from './pieces.js';
 
 const GIB = 1024 ** 3;
 
@@ -17,7 +18,7 @@ function answer({ id, kind, ...request }) {
     case 'version':
       return version();
     case 'open':
-      return session.open(request.blob, request.name, (done, total) => {
+      return open(request.blob, request.name, (done, total) => {
         postMessage({ id, progress: [done, total] });
       });
     case 'timeline':
@@ -69,6 +70,21 @@ function answer({ id, kind, ...request }) {
   }
 }
 
+/** A plain pickle is read while its next pieces are fetched; of a packed one there is little to fetch. */
+async function open(blob, name, onProgress) {
+  if (session.begin(blob, name)) {
+    let done = 0;
+    for await (const piece of piecesOf(blob)) {
+      if (!session.feed(piece)) {
+        break;
+      }
+      done += piece.length;
+      onProgress(done, blob.size);
+    }
+  }
+  return session.finish(onProgress);
+}
+
 /** The session's own errors are plain objects; anything else left the instance in an unknown state. */
 function isRefusal(error) {
   return typeof error === 'object' && error !== null && !(error instanceof Error) && 'kind' in error;
@@ -92,14 +108,14 @@ function columnsOf(value) {
   return Object.values(value ?? {}).filter(ArrayBuffer.isView).map((column) => column.buffer);
 }
 
-self.onmessage = ({ data }) => {
+self.onmessage = async ({ data }) => {
   if (data.module) {
     memory = initSync({ module: data.module }).memory;
     session = new Session();
     return;
   }
   try {
-    const value = answer(data);
+    const value = await answer(data);
     postMessage({ id: data.id, ok: true, value }, columnsOf(value));
   } catch (error) {
     if (!isRefusal(error)) {

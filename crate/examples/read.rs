@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let bytes = std::fs::metadata(&path)?.len();
         let (mut reading, mut finding) = (Vec::new(), Vec::new());
-        let mut entries = 0;
+        let mut entries: u32 = 0;
         for _ in 0..TURNS {
             let begin = Instant::now();
             let snapshot = snapshot::read(File::open(&path)?)?;
@@ -25,8 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let (read, find) = (median(reading), median(finding));
         println!(
-            "{path}: {entries} entries, read {read:.2} s ({:.0} MB/s), findings {find:.2} s",
-            bytes as f64 / 1e6 / read
+            "{path}: {entries} entries, read {read:.2} s ({:.0} MB/s, {:.0} ns an entry), findings {find:.2} s ({:.0} ns an entry)",
+            bytes as f64 / 1e6 / read,
+            read * 1e9 / f64::from(entries.max(1)),
+            find * 1e9 / f64::from(entries.max(1)),
         );
     }
     Ok(())

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod allocator;
+mod batches;
 pub mod chart;
 pub mod compare;
 pub mod container;

@@ -22,6 +22,10 @@ pub const STACK_VALUES: usize = 1 << 26;
 /// Memoised objects, distinct texts, and records of one kind: what the 28 bits of a handle count.
 pub const HANDLES: u32 = (1 << 28) - 1;
 
+/// Trace entries. With all that is worked out from them, each takes some 130 bytes, and a browser's
+/// tab gives a module 4 GiB in all; the terminal reads what the handles can count.
+pub const ENTRIES: u32 = if cfg!(target_pointer_width = "32") { 24_000_000 } else { HANDLES };
+
 /// Records kept in full for which the format has no name, such as the allocator's settings. A
 /// snapshot has two.
 pub const PLAIN_DICTS: usize = 1 << 16;

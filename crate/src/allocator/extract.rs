@@ -4,6 +4,7 @@ use super::burst::{self, Burst};
 use super::cache::SegmentLine;
 use super::program::{Grown, Operation, Program, Request, StartBlock, StartRange, What};
 use super::settings::Settings;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::{PoolId, Segment};
 use crate::snapshot::trace::{Action, Entry};
@@ -23,11 +24,11 @@ pub(super) fn extract(snapshot: &Snapshot, timeline: &Timeline) -> Extracted {
     let mut extraction = Extraction::new(snapshot, timeline);
     extraction.requests();
     extraction.start();
-    for entry in 0..timeline.entries() {
+    for_each(0..timeline.entries(), |entry| {
         if let Some(recorded) = snapshot.entry(timeline.device, entry) {
             extraction.step(entry, &recorded);
         }
-    }
+    });
     let Extraction { mut program, perhaps_late, .. } = extraction;
     // Segments grow by pages where the trace says so, whatever the settings at its end.
     program.recorded.expandable_segments |=
@@ -75,7 +76,7 @@ impl<'a> Extraction<'a> {
             .collect();
         overrun.sort_unstable_by_key(|(entry, _)| std::cmp::Reverse(*entry));
         let program = Program {
-            requests: Vec::with_capacity(timeline.allocations.len()),
+            requests: Vec::new(),
             failed: Vec::new(),
             operations: Vec::with_capacity(timeline.entries() as usize / 3 * 2),
             recorded: Settings::recorded(snapshot),
@@ -102,14 +103,16 @@ impl<'a> Extraction<'a> {
     }
 
     fn requests(&mut self) {
-        let requests = self.timeline.allocations.iter().map(|allocation| Request {
-            size: allocation.requested,
-            stream: self.stream_place(
-                self.snapshot.streams.get(usize::from(allocation.stream)).copied().unwrap_or(0),
-            ),
-            pool: self.pool_place(self.pool_of(allocation)),
+        let mut requests = Vec::with_capacity(self.timeline.allocations.len());
+        for_each(self.timeline.allocations.iter(), |allocation| {
+            let handle = self.snapshot.streams.get(usize::from(allocation.stream));
+            requests.push(Request {
+                size: allocation.requested,
+                stream: self.stream_place(handle.copied().unwrap_or(0)),
+                pool: self.pool_place(self.pool_of(allocation)),
+            });
         });
-        self.program.requests = requests.collect();
+        self.program.requests = requests;
     }
 
     fn start(&mut self) {

@@ -6,10 +6,10 @@ use super::cache::{Allocator, Bounds};
 use super::driver::Recorded;
 use super::extract::{Extracted, extract};
 use super::program::{Operation, Program, What};
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::BlockState;
 use crate::timeline::Timeline;
-use crate::timeline::usage::UsageColumns;
 use rustc_hash::FxHashMap;
 
 /// How often segments were returned, and by which rule. One request may set off several.
@@ -135,20 +135,19 @@ fn verify(
     let mut replay = Replay {
         allocator,
         verification: Verification {
-            recorded_peak: UsageColumns::peak(&timeline.usage.reserved, timeline.start.reserved)
-                .bytes,
+            recorded_peak: timeline.peaks.reserved.bytes,
             ..Verification::default()
         },
         below: u64::MAX,
         authors: Vec::with_capacity(program.bursts.len()),
     };
     let mut bursts = program.bursts.iter().peekable();
-    for operation in &program.operations {
+    for_each(program.operations.iter(), |operation| {
         while let Some(burst) = bursts.next_if(|burst| burst.entry <= operation.entry) {
             replay.burst(burst);
         }
         replay.step(program, timeline, operation);
-    }
+    });
     bursts.for_each(|burst| replay.burst(burst));
     let Replay { allocator, mut verification, below, authors } = replay;
 

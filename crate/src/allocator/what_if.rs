@@ -171,6 +171,8 @@ impl Run<'_> {
     }
 
     /// Does one operation; false where the run ends here.
+    // Never inlined: see `crate::batches`.
+    #[inline(never)]
     fn step(&mut self, operation: &Operation, as_recorded: bool) -> bool {
         let Operation { entry, what } = *operation;
         match what {

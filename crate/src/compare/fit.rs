@@ -12,7 +12,6 @@ use crate::findings::savings::batch::Batch;
 use crate::findings::savings::{Kept, Recording};
 use crate::findings::{Device, Findings};
 use crate::snapshot::Snapshot;
-use crate::timeline::usage::UsageColumns;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -193,8 +192,7 @@ fn smaller_batch(
 ) -> Option<Change> {
     let recording = Recording { device, upto: device.last_entry(), request: None };
     let whole = recording.peak(|_| Kept::WHOLE).max(1);
-    let usage = &device.timeline.usage.allocated;
-    let peak = UsageColumns::peak(usage, device.timeline.start.allocated).bytes.max(need);
+    let peak = device.timeline.peaks.allocated.bytes.max(need);
     let beyond = needed.saturating_sub(peak);
     let batch = Batch::of(recording, &findings.marks);
     let fits = |sixteenths: &u32| {

@@ -14,7 +14,6 @@ use crate::findings::{Device, Findings};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::Action;
-use crate::timeline::usage::UsageColumns;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -193,8 +192,7 @@ impl Run {
         let device = findings.device(diagnosis.device)?;
         let timeline = &device.timeline;
         let mut sites = SiteMaker::new(snapshot, &findings.kinds);
-        let peak = UsageColumns::peak(&timeline.usage.allocated, timeline.start.allocated);
-        let peak = moment(device, &mut sites, peak.entry);
+        let peak = moment(device, &mut sites, timeline.peaks.allocated.entry);
         let end = moment(device, &mut sites, device.last_entry());
         let live = live(snapshot, device, &mut sites);
         Some(Run {
@@ -207,11 +205,7 @@ impl Run {
             course: course(&timeline.usage.allocated),
             fingerprint: Fingerprint::of(snapshot, timeline),
             peak,
-            peak_reserved_bytes: UsageColumns::peak(
-                &timeline.usage.reserved,
-                timeline.start.reserved,
-            )
-            .bytes,
+            peak_reserved_bytes: timeline.peaks.reserved.bytes,
             end,
             end_reserved_bytes: timeline.end.reserved,
             phases: phase_peaks(device),

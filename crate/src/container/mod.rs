@@ -70,10 +70,7 @@ pub fn open(mut source: Box<dyn Source>) -> Result<Opened> {
         .seek(SeekFrom::End(0))
         .and_then(|end| source.rewind().map(|()| end))
         .map_err(unreadable)?;
-    let mut head = Vec::new();
-    (&mut source).take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
-    source.rewind().map_err(unreadable)?;
-    let first = sniff::kind(&head)?;
+    let first = sniff::kind(&head_of(&mut source)?)?;
     let mut stream: Box<dyn Read> = match first {
         Kind::Zip => Box::new(Guard::new(from_zip(source)?, packed_bytes)),
         _ => unwrapped(first, source, packed_bytes)?,
@@ -103,6 +100,22 @@ pub fn open(mut source: Box<dyn Source>) -> Result<Opened> {
     }
     Err(Error::new(ErrorKind::Limit, format!("the file is wrapped more than {LAYERS} times"))
         .advise("unpack it and open the snapshot inside"))
+}
+
+/// Whether a file is a pickle as it is; it is left at its beginning.
+///
+/// # Errors
+/// [`ErrorKind::NotASnapshot`] for known other files, by name.
+pub fn is_plain(source: &mut impl Source) -> Result<bool> {
+    Ok(sniff::kind(&head_of(source)?)? == Kind::Pickle)
+}
+
+/// The first bytes of a source, which is left at its beginning.
+fn head_of(source: &mut (impl Source + ?Sized)) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    source.take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
+    source.rewind().map_err(unreadable)?;
+    Ok(head)
 }
 
 fn unwrapped(kind: Kind, reader: impl Read + 'static, packed_bytes: u64) -> Result<Box<dyn Read>> {

@@ -39,7 +39,7 @@ pub(super) fn refine(
         return;
     }
     let attends = attends(snapshot);
-    let peak = timeline.usage.allocated.iter().copied().max().unwrap_or(0);
+    let peak = timeline.peaks.allocated.bytes;
     let mut by_stack: FxHashMap<StackId, Vec<usize>> = FxHashMap::default();
     for (place, allocation) in timeline.allocations.iter().enumerate().skip(timeline.older) {
         if allocation.has_stack() {

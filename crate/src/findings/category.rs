@@ -6,6 +6,7 @@ use super::frame_kind::FrameKinds;
 use super::marks::{Marks, Phase, Signs, StackMarks};
 use super::phases::Phases;
 use super::sizes;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::Action;
@@ -143,14 +144,11 @@ impl Ahead {
         let (mut backward, mut forward, mut backward_end) =
             (vec![NEVER; count], vec![NEVER; count], vec![NEVER; count]);
         let (mut next_backward, mut next_forward, mut next_end) = (NEVER, NEVER, NEVER);
-        for entry in (0..count).rev() {
+        for_each((0..count).rev(), |entry| {
             backward[entry] = next_backward;
             forward[entry] = next_forward;
             backward_end[entry] = next_end;
-            let Some(action) = snapshot.entries.get(trace.start + entry).map(|entry| entry.action)
-            else {
-                continue;
-            };
+            let Some(action) = snapshot.entries.action(trace.start + entry) else { return };
             let phase = phases.by_entry[entry];
             let here = entry as u32;
             match (action, phase) {
@@ -162,7 +160,7 @@ impl Ahead {
                 }
                 _ => {}
             }
-        }
+        });
         Ahead {
             backward,
             forward,
@@ -195,25 +193,23 @@ pub fn classify(
     phases: &Phases,
 ) -> Vec<Class> {
     let ahead = Ahead::of(snapshot, timeline, phases);
-    let mut classes: Vec<Class> = timeline
-        .allocations
-        .iter()
-        .map(|allocation| {
-            let free_stack = allocation
-                .free_requested()
-                .filter(|_| phases.frees_tell)
-                .and_then(|entry| snapshot.entry(timeline.device, entry))
-                .map_or(StackId::ABSENT, |entry| entry.stack);
-            let life = Life {
-                allocation,
-                made: marks.get(allocation.stack),
-                freed: marks.get(free_stack),
-                ahead: &ahead,
-                phases,
-            };
-            life.class()
-        })
-        .collect();
+    let trace = snapshot.trace(timeline.device);
+    let mut classes: Vec<Class> = Vec::with_capacity(timeline.allocations.len());
+    for_each(timeline.allocations.iter(), |allocation| {
+        let free_stack = allocation
+            .free_requested()
+            .filter(|_| phases.frees_tell)
+            .and_then(|entry| snapshot.entries.stack(trace.start + entry as usize))
+            .unwrap_or(StackId::ABSENT);
+        let life = Life {
+            allocation,
+            made: marks.get(allocation.stack),
+            freed: marks.get(free_stack),
+            ahead: &ahead,
+            phases,
+        };
+        classes.push(life.class());
+    });
     sizes::refine(timeline, &mut classes);
     caches::refine(snapshot, timeline, kinds, phases, &mut classes);
     classes

@@ -14,7 +14,6 @@ use super::{Composition, Device, fixes, judge};
 use crate::allocator::enough::Passage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
-use crate::timeline::usage::UsageColumns;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -148,9 +147,7 @@ impl Diagnosis {
         marks: &StackMarks,
         history: History,
     ) -> Diagnosis {
-        let fullest = |device: &Device| {
-            UsageColumns::peak(&device.timeline.usage.allocated, device.timeline.start.allocated)
-        };
+        let fullest = |device: &Device| device.timeline.peaks.allocated;
         let failed = devices
             .iter()
             .filter(|device| !device.timeline.ooms.is_empty())

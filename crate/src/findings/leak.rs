@@ -11,6 +11,7 @@ use super::growth::growth;
 use super::marks::{Phase, Signs, StackMarks};
 use super::phases::Told;
 use super::steps::Step;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::allocation::Allocation;
@@ -118,15 +119,15 @@ pub fn leaks(snapshot: &Snapshot, device: &Device, marks: &StackMarks, upto: u32
 fn appended(device: &Device, upto: u32) -> Vec<Group> {
     let mut by_stack: FxHashMap<StackId, Vec<usize>> = FxHashMap::default();
     let all = device.timeline.allocations.iter().zip(&device.classes).enumerate();
-    for (place, (allocation, class)) in all {
-        let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { continue };
+    for_each(all, |(place, (allocation, class))| {
+        let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { return };
         if allocation.has_stack()
             && device.phases.get(begin) == Phase::Between
             && class.category != Category::KvCache
         {
             by_stack.entry(allocation.stack).or_default().push(place);
         }
-    }
+    });
     let mut stacks: Vec<(StackId, Vec<usize>)> = by_stack.into_iter().collect();
     stacks.sort_unstable_by_key(|(stack, _)| *stack);
     let groups = stacks.into_iter().filter_map(|(stack, places)| {
@@ -189,17 +190,17 @@ fn survivors<'a>(
     let mut places: FxHashMap<(StackId, u64, u8), usize> = FxHashMap::default();
     let mut groups: Vec<(StackId, Vec<Survivor<'a>>)> = Vec::new();
     let all = device.timeline.allocations.iter().zip(&device.classes).enumerate();
-    for (number, (allocation, class)) in all {
-        let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { continue };
+    for_each(all, |(number, (allocation, class))| {
+        let Some(begin) = allocation.begin().filter(|begin| *begin <= upto) else { return };
         // Written over in place, grown on purpose, or dropped at each step's end.
         let is_kept_on_purpose = matches!(
             class.category,
             Category::Weights | Category::OptimizerStates | Category::KvCache
         ) || allocation.is_private
             || class.because == Because::ZeroGrad;
-        let Some(made) = step_of(steps, begin).filter(|made| *made >= WARM_UP) else { continue };
+        let Some(made) = step_of(steps, begin).filter(|made| *made >= WARM_UP) else { return };
         if is_kept_on_purpose {
-            continue;
+            return;
         }
         let ended = allocation
             .free_requested()
@@ -227,7 +228,7 @@ fn survivors<'a>(
                 ended,
             });
         }
-    }
+    });
     groups
 }
 

@@ -2,6 +2,7 @@
 
 use super::category::{Category, Class};
 use super::frame_kind::FrameKinds;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::timeline::Timeline;
@@ -54,14 +55,14 @@ pub fn lines_at(
         categories: [u64; 10],
     }
     let mut by_stack: FxHashMap<(StackId, bool), Sum> = FxHashMap::default();
-    for (id, allocation) in timeline.live_after(entry) {
+    for_each(timeline.live_after(entry), |(id, allocation)| {
         let is_older = is_unseen(timeline, id, allocation);
         let sum = by_stack.entry((allocation.stack, is_older)).or_default();
         sum.bytes = sum.bytes.saturating_add(allocation.size);
         sum.count += 1;
         let category = classes.get(id.0 as usize).map_or(Category::Unknown, |class| class.category);
         sum.categories[category.place()] += allocation.size;
-    }
+    });
     let mut stacks: Vec<((StackId, bool), Sum)> = by_stack.into_iter().collect();
     stacks.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then(a.0.cmp(&b.0)));
     let mut lines: Vec<(Line, [u64; 10])> = Vec::new();

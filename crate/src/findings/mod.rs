@@ -26,6 +26,7 @@ pub mod steps;
 mod turns;
 
 use crate::allocator::verify::Recording;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::timeline::Timeline;
 use crate::timeline::mapped::{MappedLife, mapped_lives};
@@ -175,10 +176,10 @@ impl Device {
     #[must_use]
     pub fn composition(&self, entry: u32) -> Composition {
         let mut composition = [0; 10];
-        for (id, allocation) in self.timeline.live_after(entry) {
+        for_each(self.timeline.live_after(entry), |(id, allocation)| {
             let bytes: &mut u64 = &mut composition[self.category(id).place()];
             *bytes = bytes.saturating_add(allocation.size);
-        }
+        });
         composition
     }
 

@@ -3,6 +3,7 @@
 use super::guess::{self, fullest_inside};
 use super::marks::{Phase, StackMarks};
 use super::spans::Span;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::snapshot::trace::Action;
@@ -49,20 +50,20 @@ impl Phases {
         let entries = || trace.clone().filter_map(|index| snapshot.entries.get(index));
         let frees_tell = frees_tell(snapshot, timeline);
         let is_free = |action| matches!(action, Action::FreeRequested | Action::FreeCompleted);
-        let mut by_entry: Vec<Phase> = entries()
-            .map(|entry| {
-                if is_free(entry.action) && !frees_tell {
-                    Phase::Unknown
-                } else {
-                    marks.get(entry.stack).phase
-                }
-            })
-            .collect();
-        let allocs = entries().filter(|entry| entry.action == Action::Alloc).count();
-        let told_allocs = entries()
-            .zip(&by_entry)
-            .filter(|(entry, phase)| entry.action == Action::Alloc && **phase != Phase::Unknown)
-            .count();
+        let mut by_entry: Vec<Phase> = Vec::with_capacity(trace.len());
+        let (mut allocs, mut told_allocs) = (0_usize, 0_usize);
+        for_each(entries(), |entry| {
+            let phase = if is_free(entry.action) && !frees_tell {
+                Phase::Unknown
+            } else {
+                marks.get(entry.stack).phase
+            };
+            if entry.action == Action::Alloc {
+                allocs += 1;
+                told_allocs += usize::from(phase != Phase::Unknown);
+            }
+            by_entry.push(phase);
+        });
         let told = if by_entry.iter().all(|phase| *phase == Phase::Unknown) {
             if by_annotations(timeline, spans, &mut by_entry) {
                 Told::ByAnnotations
@@ -75,22 +76,22 @@ impl Phases {
             Told::ByPythonStacks
         };
         if told == Told::ByPythonStacks {
-            for (entry, phase) in entries().zip(&mut by_entry) {
+            for_each(entries().zip(&mut by_entry), |(entry, phase)| {
                 if entry.action == Action::Alloc && entry.stack == StackId::EMPTY {
                     *phase = Phase::Backward;
                 }
-            }
+            });
         }
         if matches!(told, Told::ByStacks | Told::ByPythonStacks) {
             // What has no stack belongs to the phase going on.
             let mut going_on = Phase::Unknown;
-            for (entry, phase) in entries().zip(&mut by_entry) {
+            for_each(entries().zip(&mut by_entry), |(entry, phase)| {
                 if *phase == Phase::Unknown {
                     *phase = going_on;
                 } else if matches!(entry.action, Action::Alloc | Action::FreeRequested) {
                     going_on = *phase;
                 }
-            }
+            });
         }
         let guessed_turns =
             if told == Told::Guessed { guess::phases(timeline, &mut by_entry) } else { Vec::new() };
@@ -105,17 +106,18 @@ impl Phases {
 }
 
 fn frees_tell(snapshot: &Snapshot, timeline: &Timeline) -> bool {
+    let trace = snapshot.trace(timeline.device);
     let pairs = timeline.allocations.iter().filter(|allocation| allocation.has_stack()).filter_map(
         |allocation| {
-            let free = snapshot.entry(timeline.device, allocation.free_requested()?)?;
-            Some(free.stack == allocation.stack)
+            let free = trace.start + allocation.free_requested()? as usize;
+            Some(snapshot.entries.stack(free)? == allocation.stack)
         },
     );
     let (mut equal, mut all) = (0_u64, 0_u64);
-    for is_equal in pairs {
+    for_each(pairs, |is_equal| {
         all += 1;
         equal += u64::from(is_equal);
-    }
+    });
     equal * 10 <= all * 9
 }
 

@@ -3,7 +3,6 @@
 
 use super::steps::Step;
 use crate::timeline::Timeline;
-use crate::timeline::usage::UsageColumns;
 use serde::Serialize;
 
 /// A shape.
@@ -89,7 +88,7 @@ pub fn shape_of(
     steps: &[Step],
     resident: impl Fn(u32) -> u64,
 ) -> Option<Shape> {
-    let peak = UsageColumns::peak(&timeline.usage.allocated, timeline.start.allocated);
+    let peak = timeline.peaks.allocated;
     let end = timeline.ooms.last().map_or(timeline.entries(), |oom| oom.entry + 1);
     if end == 0 || peak.bytes == 0 {
         return None;

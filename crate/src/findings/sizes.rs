@@ -1,6 +1,7 @@
 //! What sizes add to the stacks: a gradient has its weight's size, and so has each state of Adam.
 
 use super::category::{Because, Category, Class};
+use crate::batches::for_each;
 use crate::timeline::Timeline;
 use rustc_hash::FxHashMap;
 
@@ -34,7 +35,7 @@ pub(super) fn refine(timeline: &Timeline, classes: &mut [Class]) {
     let mut unmatched = weights.clone();
     let is_known = |size: &u64| weights.contains_key(size) || dropped.contains_key(size);
     let knows_sizes = !weights.is_empty() || !dropped.is_empty();
-    for (allocation, class) in timeline.allocations.iter().zip(classes.iter_mut()) {
+    for_each(timeline.allocations.iter().zip(classes.iter_mut()), |(allocation, class)| {
         let size = allocation.requested;
         match class.because {
             // Without a stack, what outlives backward is a gradient only if some weight has its size.
@@ -58,7 +59,7 @@ pub(super) fn refine(timeline: &Timeline, classes: &mut [Class]) {
             },
             _ => {}
         }
-    }
+    });
     split_older(timeline, classes);
 }
 
@@ -95,23 +96,26 @@ fn split_older(timeline: &Timeline, classes: &mut [Class]) {
 /// The gradients alive together when they took most room.
 fn gradients_at_fullest(timeline: &Timeline, classes: &[Class]) -> Counts {
     let mut changes: Vec<(u32, bool, usize)> = Vec::new();
-    for (place, (allocation, class)) in timeline.allocations.iter().zip(classes).enumerate() {
-        if class.category == Category::Gradients {
-            changes.push((allocation.first_entry(), true, place));
-            if let Some(free) = allocation.free_requested() {
-                changes.push((free, false, place));
+    for_each(
+        timeline.allocations.iter().zip(classes).enumerate(),
+        |(place, (allocation, class))| {
+            if class.category == Category::Gradients {
+                changes.push((allocation.first_entry(), true, place));
+                if let Some(free) = allocation.free_requested() {
+                    changes.push((free, false, place));
+                }
             }
-        }
-    }
+        },
+    );
     changes.sort_unstable();
     let (mut live, mut most, mut fullest) = (0_u64, 0_u64, 0);
-    for (entry, is_begin, place) in &changes {
+    for_each(changes.iter(), |(entry, is_begin, place)| {
         let size = timeline.allocations[*place].requested;
         live = if *is_begin { live.saturating_add(size) } else { live.saturating_sub(size) };
         if live > most {
             (most, fullest) = (live, *entry);
         }
-    }
+    });
     let alive = timeline.allocations.iter().zip(classes).filter(|(allocation, class)| {
         class.category == Category::Gradients && allocation.is_live_after(fullest)
     });

@@ -4,6 +4,7 @@ use super::frame_kind::FrameKinds;
 use super::marks::{Phase, StackMarks};
 use super::phases::{Phases, Told};
 use super::turns::Loops;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::trace::Action;
 use crate::timeline::Timeline;
@@ -97,10 +98,10 @@ fn training_cuts(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> V
     let mut cuts: Vec<(u32, bool)> = Vec::new();
     let mut last_work: Option<u32> = None;
     let (mut in_forward, mut has_optimizer) = (false, false);
-    for (entry, place) in (0_u32..).zip(snapshot.trace(timeline.device)) {
-        let Some(action) = snapshot.entries.get(place).map(|entry| entry.action) else { break };
+    for_each((0_u32..).zip(snapshot.trace(timeline.device)), |(entry, place)| {
+        let Some(action) = snapshot.entries.action(place) else { return };
         if !matches!(action, Action::Alloc | Action::FreeRequested) {
-            continue;
+            return;
         }
         let phase = phases.get(entry);
         match phase {
@@ -120,7 +121,7 @@ fn training_cuts(snapshot: &Snapshot, timeline: &Timeline, phases: &Phases) -> V
             }
             _ => {}
         }
-    }
+    });
     if cuts.iter().any(|(_, optimizer)| *optimizer) {
         cuts.retain(|(_, optimizer)| *optimizer);
     }

@@ -7,6 +7,7 @@
 use super::frame_kind::FrameKinds;
 use super::marks::{Phase, StackMarks};
 use super::phases::Phases;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::{FrameId, StackId};
 use crate::snapshot::trace::Action;
@@ -80,12 +81,12 @@ impl<'a> Loops<'a> {
         let mut called: FxHashMap<Vec<FrameId>, FxHashSet<Function>> = FxHashMap::default();
         let mut known: FxHashMap<(StackId, StackId), Option<Loop>> = FxHashMap::default();
         let mut before: Option<StackId> = None;
-        for entry in range.clone() {
-            let Some(here) = self.snapshot.entry(self.timeline.device, entry) else { break };
-            let Some(path) = self.paths.get(here.stack.0 as usize) else { continue };
+        for_each(range.clone(), |entry| {
+            let Some(here) = self.snapshot.entry(self.timeline.device, entry) else { return };
+            let Some(path) = self.paths.get(here.stack.0 as usize) else { return };
             let is_main = path.outer.first().and_then(|id| function(self.snapshot, *id));
             if here.action != Action::Alloc || is_main.is_none() || is_main != self.main {
-                continue;
+                return;
             }
             if path.forward.is_some() && !heads.contains_key(&path.outer) {
                 heads.insert(path.outer.clone(), here.stack);
@@ -115,7 +116,7 @@ impl<'a> Loops<'a> {
                 }
             }
             before = Some(here.stack);
-        }
+        });
         self.outermost(loops, &range).or_else(|| self.outermost(passes, &range)).unwrap_or_default()
     }
 

@@ -62,6 +62,17 @@ impl<L: Lower> Machine<L> {
         }
     }
 
+    /// Goes on with the pickle that follows the one just read.
+    pub fn begin_next(&mut self) {
+        self.stack.clear();
+        self.marks.clear();
+        self.memo = Memo::default();
+        self.slots = Slots::default();
+        self.repeats = Repeats::default();
+        self.protocol = None;
+        self.result = None;
+    }
+
     /// The protocol that the file announces; protocols 0 and 1 announce none.
     pub fn protocol(&self) -> Option<u8> {
         self.protocol
@@ -82,6 +93,8 @@ impl<L: Lower> Machine<L> {
     ///
     /// # Errors
     /// All kinds but `Container` and `Io`, with the offset and, inside a record, the path.
+    // Never inlined: see `crate::batches`.
+    #[inline(never)]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize> {
         let start = self.offset;
         let mut cursor = Cursor::new(bytes);

@@ -51,7 +51,7 @@ impl Repeats {
         let Repeats { spellings, lists, ids, .. } = self;
         let known = |id: &u32| lists.get(*id as usize);
         let is_same =
-            |id: &u32| known(id).is_some_and(|known| known.spelling(spellings) == spelling);
+            |id: &u32| known(id).is_some_and(|known| is_equal(known.spelling(spellings), spelling));
         let id = ids.find(hash_of(spelling), is_same)?;
         known(id).map(|known| known.value)
     }
@@ -104,6 +104,18 @@ impl Known {
 
 fn hash_of(spelling: &[u8]) -> u64 {
     FxBuildHasher.hash_one(spelling)
+}
+
+/// As `==`, which for bytes is a call, of code that on wasm32 goes byte by byte.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let (words, bytes) = one.as_chunks::<8>();
+    let (other_words, other_bytes) = other.as_chunks::<8>();
+    one.len() == other.len()
+        && words
+            .iter()
+            .zip(other_words)
+            .all(|(a, b)| u64::from_le_bytes(*a) == u64::from_le_bytes(*b))
+        && bytes.iter().zip(other_bytes).all(|(a, b)| a == b)
 }
 
 /// The opcodes before APPENDS, if all of them recall an object, and if the list goes straight into

@@ -22,7 +22,7 @@ pub mod stack;
 pub mod text;
 pub mod trace;
 
-pub use read::{Source, read};
+pub use read::{Reading, Source, read};
 
 use crate::container::Container;
 use crate::pickle::TextId;

@@ -7,6 +7,7 @@ use super::decode::{
 };
 use super::fields;
 use super::keys::{self as key};
+use super::read::too_many_entries;
 use super::segment::{Block, BlockState, PoolId, Segment};
 use super::stack::{Frame, StackId};
 use super::trace::{Action, Entry};
@@ -94,6 +95,9 @@ impl Decoder {
         }
         entry.stream = self.stream(stream)?;
         let index = self.entries.push(entry);
+        if index >= limits::ENTRIES as usize {
+            return Err(too_many_entries(index as u64));
+        }
         record(ENTRY, index, "entries")
     }
 

@@ -108,10 +108,19 @@ impl<T: Copy + PartialEq> Sparse<T> {
         if value == self.missing && self.values.is_empty() {
             return;
         }
-        self.values.resize(place, self.missing);
+        if self.values.len() < place {
+            self.values.resize(place, self.missing);
+        }
         self.values.push(value);
     }
 
+    fn reserve(&mut self, count: usize) {
+        if !self.values.is_empty() {
+            self.values.reserve_exact(count.saturating_sub(self.values.len()));
+        }
+    }
+
+    #[inline]
     fn get(&self, place: usize) -> Option<T> {
         self.values.get(place).copied().filter(|value| *value != self.missing)
     }
@@ -121,14 +130,20 @@ const NO_TIME: i64 = i64::MIN;
 const NO_TEXT: u32 = u32::MAX;
 const NO_POOL: u16 = u16::MAX;
 
-/// Many entries, a column each field.
+/// What every entry has, in 24 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    address: u64,
+    size: u64,
+    stack: StackId,
+    stream: u16,
+    action: Action,
+}
+
+/// Many entries: what all have side by side, the rest a column each field.
 #[derive(Clone, Debug)]
 pub struct Entries {
-    action: Vec<Action>,
-    address: Vec<u64>,
-    size: Vec<u64>,
-    stream: Vec<u16>,
-    stack: Vec<StackId>,
+    rows: Vec<Row>,
     time_us: Sparse<i64>,
     pool: Sparse<u16>,
     compile_context: Sparse<u32>,
@@ -138,11 +153,7 @@ pub struct Entries {
 impl Default for Entries {
     fn default() -> Self {
         Entries {
-            action: Vec::new(),
-            address: Vec::new(),
-            size: Vec::new(),
-            stream: Vec::new(),
-            stack: Vec::new(),
+            rows: Vec::new(),
             time_us: Sparse::new(NO_TIME),
             pool: Sparse::new(NO_POOL),
             compile_context: Sparse::new(NO_TEXT),
@@ -155,24 +166,26 @@ impl Entries {
     /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.action.len()
+        self.rows.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.action.is_empty()
+        self.rows.is_empty()
     }
 
     /// The entry at `index`; `None` past the end.
     #[must_use]
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Entry> {
+        let Row { address, size, stack, stream, action } = *self.rows.get(index)?;
         Some(Entry {
-            action: *self.action.get(index)?,
-            address: *self.address.get(index)?,
-            size: *self.size.get(index)?,
-            stream: *self.stream.get(index)?,
-            stack: *self.stack.get(index)?,
+            action,
+            address,
+            size,
+            stream,
+            stack,
             pool: self.pool.get(index),
             time_us: self.time_us.get(index),
             compile_context: self.compile_context.get(index).map(TextId),
@@ -183,7 +196,20 @@ impl Entries {
     /// The action of the entry at `index`; `None` past the end.
     #[must_use]
     pub fn action(&self, index: usize) -> Option<Action> {
-        self.action.get(index).copied()
+        self.rows.get(index).map(|row| row.action)
+    }
+
+    /// The stack of the entry at `index`; `None` past the end.
+    #[must_use]
+    pub fn stack(&self, index: usize) -> Option<StackId> {
+        self.rows.get(index).map(|row| row.stack)
+    }
+
+    /// Makes room for `count` entries in all, so that a trace of known length does not outgrow its
+    /// room time and again, each time beside a copy of it.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.rows.reserve_exact(count.saturating_sub(self.rows.len()));
+        self.time_us.reserve(count);
     }
 
     /// The time of the entry at `index`, where the file has a clock.
@@ -192,14 +218,16 @@ impl Entries {
         self.time_us.get(index)
     }
 
+    /// How many more there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.rows.capacity().saturating_sub(self.rows.len())
+    }
+
     /// Appends an entry and answers its index.
     pub fn push(&mut self, entry: Entry) -> usize {
-        let place = self.action.len();
-        self.action.push(entry.action);
-        self.address.push(entry.address);
-        self.size.push(entry.size);
-        self.stream.push(entry.stream);
-        self.stack.push(entry.stack);
+        let place = self.rows.len();
+        let Entry { address, size, stack, stream, action, .. } = entry;
+        self.rows.push(Row { address, size, stack, stream, action });
         self.time_us.push(place, entry.time_us.unwrap_or(NO_TIME));
         self.pool.push(place, entry.pool.unwrap_or(NO_POOL));
         self.compile_context.push(place, entry.compile_context.map_or(NO_TEXT, |text| text.0));

@@ -2,6 +2,7 @@
 //! the first entry, forwards from there.
 
 use super::layout::{Kind, SMALL_SEGMENT};
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::{PoolId, Segment};
 use crate::snapshot::trace::{Action, Entry};
@@ -14,8 +15,7 @@ const NONE: u32 = u32::MAX;
 /// expandable segment mapped at different times stand apart.
 #[must_use]
 pub fn mapped_before(snapshot: &Snapshot, device: u32) -> Vec<MappedRange> {
-    let entries = snapshot.trace(device).rev().filter_map(|index| snapshot.entries.get(index));
-    let ranges = ranges_before(snapshot, device, entries, &mut Warnings::default());
+    let ranges = ranges_before(snapshot, device, &mut Warnings::default());
     ranges.into_iter().map(MappedRange::from).collect()
 }
 
@@ -25,11 +25,10 @@ pub fn mapped_before(snapshot: &Snapshot, device: u32) -> Vec<MappedRange> {
 #[must_use]
 pub fn mapped_after(snapshot: &Snapshot, device: u32, entry: u32) -> Vec<MappedRange> {
     let trace = snapshot.trace(device);
-    let backwards = trace.clone().rev().filter_map(|index| snapshot.entries.get(index));
-    let mut ranges = ranges_before(snapshot, device, backwards, &mut Warnings::default());
+    let mut ranges = ranges_before(snapshot, device, &mut Warnings::default());
     let pools = PrivateSegment::all(snapshot, device);
-    for (index, place) in (0..=entry).zip(trace) {
-        let Some(entry) = snapshot.entries.get(place) else { break };
+    for_each((0..=entry).zip(trace), |(index, place)| {
+        let Some(entry) = snapshot.entries.get(place) else { return };
         match entry.action {
             Action::SegmentAlloc | Action::SegmentMap => {
                 let end = entry.address.saturating_add(entry.size);
@@ -47,7 +46,7 @@ pub fn mapped_after(snapshot: &Snapshot, device: u32, entry: u32) -> Vec<MappedR
             }
             _ => {}
         }
-    }
+    });
     ranges.into_iter().map(MappedRange::from).collect()
 }
 
@@ -72,13 +71,13 @@ pub fn mapped_lives(snapshot: &Snapshot, device: u32) -> Vec<MappedLife> {
     let mut open: BTreeMap<u64, (u64, u32)> =
         before.into_iter().map(|range| (range.address, (range.size, 0))).collect();
     let mut lives = Vec::new();
-    for (entry, index) in (0..).zip(snapshot.trace(device)) {
+    for_each((0..).zip(snapshot.trace(device)), |(entry, index)| {
         let grows = match snapshot.entries.action(index) {
             Some(Action::SegmentAlloc | Action::SegmentMap) => true,
             Some(Action::SegmentFree | Action::SegmentUnmap) => false,
-            _ => continue,
+            _ => return,
         };
-        let Some(recorded) = snapshot.entries.get(index) else { continue };
+        let Some(recorded) = snapshot.entries.get(index) else { return };
         let address = recorded.address;
         let gone_to = address.saturating_add(recorded.size);
         // Whatever lay there has ended, even where the trace forgot to say so.
@@ -99,7 +98,7 @@ pub fn mapped_lives(snapshot: &Snapshot, device: u32) -> Vec<MappedLife> {
         if grows && recorded.size > 0 {
             open.insert(address, (recorded.size, entry));
         }
-    }
+    });
     let left = open.into_iter();
     lives.extend(left.map(|(address, (size, begin))| MappedLife {
         address,
@@ -151,7 +150,6 @@ pub(super) struct Range {
 pub(super) fn ranges_before(
     snapshot: &Snapshot,
     device: u32,
-    backwards: impl Iterator<Item = Entry>,
     warnings: &mut Warnings,
 ) -> BTreeMap<u64, Range> {
     let mut ranges = BTreeMap::new();
@@ -164,7 +162,8 @@ pub(super) fn ranges_before(
         };
         ranges.insert(segment.address, Range { size: segment.total_size, kind });
     }
-    for entry in backwards {
+    let backwards = snapshot.trace(device).rev();
+    for_each(backwards.filter_map(|index| snapshot.entries.get(index)), |entry| {
         let place = || format!("device {device}: {} of {:#x}", entry.action.name(), entry.address);
         match entry.action {
             Action::SegmentFree | Action::SegmentUnmap => {
@@ -180,7 +179,7 @@ pub(super) fn ranges_before(
             }
             _ => {}
         }
-    }
+    });
     ranges
 }
 

@@ -19,7 +19,7 @@ pub use mapped::{MappedRange, mapped_after, mapped_before};
 use crate::snapshot::Snapshot;
 use crate::warning::Warnings;
 use allocation::{Allocation, AllocationId};
-use usage::{Usage, UsageColumns};
+use usage::{Peaks, Usage, UsageColumns};
 
 /// What a device's memory went through.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +34,19 @@ pub struct Timeline {
     pub start: Usage,
     /// The state after each entry; empty without a trace.
     pub usage: UsageColumns,
+    /// The highest of each total.
+    pub peaks: Peaks,
     /// The state after the last entry, or `start` without one. Where this is not the state of the
     /// file's own segments, a warning says so.
     pub end: Usage,
     /// The allocations that failed for good, in order.
     pub ooms: Vec<Oom>,
+    /// The entries that earlier dumps of the same process left, in order.
+    pub dumps: Vec<u32>,
+    /// The entries at which memory went back to the driver, in order.
+    pub returns: Vec<u32>,
+    /// Whether a block that was freed ever awaits another stream.
+    pub awaits: bool,
     /// What was odd.
     pub warnings: Warnings,
     allocation_of: Vec<u32>,

@@ -4,8 +4,9 @@ use super::allocation::Allocation;
 use super::layout::{Holder, Layout, Placed, SMALL};
 use super::mapped::{PrivateSegment, kind_in};
 use super::start::State;
-use super::usage::{Usage, UsageColumns};
+use super::usage::{Peaks, Usage, UsageColumns};
 use super::{Oom, Timeline};
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::{BlockState, PoolId};
 use crate::snapshot::settings::Settings;
@@ -34,6 +35,7 @@ struct Replay<'a> {
     layout: Layout,
     live: FxHashMap<u64, Live>,
     usage: Usage,
+    last_time: i64,
     timeline: Timeline,
 }
 
@@ -53,10 +55,12 @@ pub(super) fn run(
         layout: start.layout,
         live: FxHashMap::default(),
         usage: start.usage,
+        last_time: i64::MIN,
         timeline: Timeline {
             device,
             older: start.older.len(),
             start: start.usage,
+            peaks: Peaks::from(start.usage),
             usage: UsageColumns::with_capacity(trace.len()),
             ..Timeline::default()
         },
@@ -71,27 +75,16 @@ pub(super) fn run(
             allocation.free_requested = 0;
         }
     }
+    let made = trace.clone().filter(|place| snapshot.entries.action(*place) == Some(Action::Alloc));
+    replay.timeline.allocations.reserve_exact(made.count());
     replay.timeline.allocation_of = Vec::with_capacity(trace.len());
-    let mut last_time = i64::MIN;
-    for (index, place) in trace.enumerate() {
-        let Some(entry) = snapshot.entries.get(place) else { break };
-        let index = u32::try_from(index).unwrap_or(NONE);
-        if let Some(time) = entry.time_us {
-            if time < last_time {
-                warnings.add(WarningKind::TimeRunsBack, || replay.place(index));
-            }
-            last_time = time;
-        }
-        let allocation = replay.step(index, &entry, warnings);
-        replay.timeline.allocation_of.push(allocation);
-        replay.usage.reserved = replay.layout.reserved;
-        replay.timeline.usage.push(replay.usage);
-    }
+    for_each((0..).zip(trace), |(index, place)| replay.step(index, place, warnings));
     replay.timeline.end = replay
         .timeline
         .usage
         .get(replay.timeline.usage.reserved.len().saturating_sub(1))
         .unwrap_or(start.usage);
+    replay.timeline.awaits |= replay.live.values().any(|live| live.is_pending);
     replay.compare_end(warnings);
     replay.timeline
 }
@@ -101,8 +94,24 @@ impl Replay<'_> {
         format!("device {}, entry {entry}", self.device)
     }
 
-    /// Does one entry; answers its allocation.
-    fn step(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
+    /// Does the entry at `place` of the snapshot.
+    fn step(&mut self, index: u32, place: usize, warnings: &mut Warnings) {
+        let Some(entry) = self.snapshot.entries.get(place) else { return };
+        if let Some(time) = entry.time_us {
+            if time < self.last_time {
+                warnings.add(WarningKind::TimeRunsBack, || self.place(index));
+            }
+            self.last_time = time;
+        }
+        let allocation = self.applied(index, &entry, warnings);
+        self.timeline.allocation_of.push(allocation);
+        self.usage.reserved = self.layout.reserved;
+        self.timeline.usage.push(self.usage);
+        self.timeline.peaks.see(index, &self.usage);
+    }
+
+    /// Applies one entry; answers its allocation.
+    fn applied(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
         match entry.action {
             Action::Alloc => return self.alloc(index, entry, warnings),
             Action::FreeRequested => return self.free_requested(index, entry, warnings),
@@ -114,13 +123,15 @@ impl Replay<'_> {
                 }
             }
             Action::SegmentFree | Action::SegmentUnmap => {
+                self.timeline.returns.push(index);
                 match self.layout.remove_range(entry.address, entry.size) {
                     Some(held) if held.is_empty() => {}
                     _ => warnings.add(WarningKind::SegmentContradiction, || self.place(index)),
                 }
             }
             Action::Oom => self.oom(index, entry),
-            Action::Snapshot | Action::Annotate | Action::Other => {}
+            Action::Snapshot => self.timeline.dumps.push(index),
+            Action::Annotate | Action::Other => {}
         }
         NONE
     }
@@ -203,6 +214,8 @@ impl Replay<'_> {
         }
         if let Some(allocation) = self.timeline.allocations.get_mut(live.allocation as usize) {
             allocation.free_completed = index;
+            // Without another stream, the entry after the request completes the free.
+            self.timeline.awaits |= index > allocation.free_requested.saturating_add(1);
             self.usage.active = self.usage.active.saturating_sub(allocation.size);
         }
         self.live.remove(&address);

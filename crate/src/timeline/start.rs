@@ -8,6 +8,7 @@ use super::allocation::Allocation;
 use super::layout::{Layout, SMALL};
 use super::mapped::{Range, ranges_before};
 use super::usage::Usage;
+use crate::batches::for_each;
 use crate::snapshot::Snapshot;
 use crate::snapshot::segment::{BlockState, PoolId};
 use crate::snapshot::settings::Settings;
@@ -45,9 +46,8 @@ impl State {
         let settings = snapshot.settings.clone().unwrap_or_default();
         let mut warnings = Warnings::default();
         let trace = snapshot.trace(device);
-        let entries = || trace.clone().filter_map(|index| snapshot.entries.get(index));
-        let seen = first_seen(entries());
-        let ranges = ranges_before(snapshot, device, entries().rev(), &mut warnings);
+        let seen = first_seen(trace.clone().filter_map(|index| snapshot.entries.get(index)));
+        let ranges = ranges_before(snapshot, device, &mut warnings);
 
         let mut older: Vec<(Allocation, bool)> = Vec::new();
         for (address, how) in sorted(&seen) {
@@ -158,7 +158,7 @@ impl State {
 
 fn first_seen(entries: impl Iterator<Item = Entry>) -> FxHashMap<u64, Seen> {
     let mut seen = FxHashMap::default();
-    for (index, entry) in (0..).zip(entries) {
+    for_each((0..).zip(entries), |(index, entry)| {
         let how = match entry.action {
             Action::Alloc => Seen::Allocated(index),
             Action::FreeRequested | Action::FreeCompleted => Seen::Older {
@@ -166,10 +166,10 @@ fn first_seen(entries: impl Iterator<Item = Entry>) -> FxHashMap<u64, Seen> {
                 stream: entry.stream,
                 is_pending: entry.action == Action::FreeCompleted,
             },
-            _ => continue,
+            _ => return,
         };
         seen.entry(entry.address).or_insert(how);
-    }
+    });
     seen
 }
 

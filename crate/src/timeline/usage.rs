@@ -30,6 +30,44 @@ pub struct Peak {
     pub bytes: u64,
 }
 
+/// The highest value of each total: that at the start where no entry is higher.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Peaks {
+    /// Of [`Usage::requested`].
+    pub requested: Peak,
+    /// Of [`Usage::allocated`].
+    pub allocated: Peak,
+    /// Of [`Usage::active`].
+    pub active: Peak,
+    /// Of [`Usage::reserved`].
+    pub reserved: Peak,
+}
+
+impl Peaks {
+    pub(super) fn from(start: Usage) -> Peaks {
+        let at_start = |bytes| Peak { entry: 0, bytes };
+        Peaks {
+            requested: at_start(start.requested),
+            allocated: at_start(start.allocated),
+            active: at_start(start.active),
+            reserved: at_start(start.reserved),
+        }
+    }
+
+    pub(super) fn see(&mut self, entry: u32, usage: &Usage) {
+        for (peak, bytes) in [
+            (&mut self.requested, usage.requested),
+            (&mut self.allocated, usage.allocated),
+            (&mut self.active, usage.active),
+            (&mut self.reserved, usage.reserved),
+        ] {
+            if bytes > peak.bytes {
+                *peak = Peak { entry, bytes };
+            }
+        }
+    }
+}
+
 /// Totals after each entry, a column each.
 #[derive(Clone, Debug, Default)]
 pub struct UsageColumns {
@@ -69,17 +107,5 @@ impl UsageColumns {
             active: *self.active.get(entry)?,
             reserved: *self.reserved.get(entry)?,
         })
-    }
-
-    /// The highest value of a column, or `start` where no entry is higher.
-    #[must_use]
-    pub fn peak(column: &[u64], start: u64) -> Peak {
-        let mut peak = Peak { entry: 0, bytes: start };
-        for (entry, bytes) in (0..).zip(column) {
-            if *bytes > peak.bytes {
-                peak = Peak { entry, bytes: *bytes };
-            }
-        }
-        peak
     }
 }

@@ -10,7 +10,7 @@ use crate::findings::diagnosis::Cause;
 use crate::findings::history::{History, StacksTold};
 use crate::findings::{Composition, Device, Findings};
 use crate::snapshot::Snapshot;
-use crate::timeline::usage::{Peak, UsageColumns};
+use crate::timeline::usage::Peak;
 use crate::units::Count;
 use crate::warning::{Warning, Warnings};
 use serde::Serialize;
@@ -270,12 +270,12 @@ impl DeviceReport {
 
 fn device_report(device: &Device) -> DeviceReport {
     let timeline = &device.timeline;
-    let (usage, start, end) = (&timeline.usage, timeline.start, timeline.end);
+    let (reached, end) = (timeline.peaks, timeline.end);
     let peaks = Peaks {
-        requested: UsageColumns::peak(&usage.requested, start.requested).into(),
-        allocated: UsageColumns::peak(&usage.allocated, start.allocated).into(),
-        active: UsageColumns::peak(&usage.active, start.active).into(),
-        reserved: UsageColumns::peak(&usage.reserved, start.reserved).into(),
+        requested: reached.requested.into(),
+        allocated: reached.allocated.into(),
+        active: reached.active.into(),
+        reserved: reached.reserved.into(),
     };
     let at = |entry| named(&device.composition(entry));
     DeviceReport {

@@ -15,16 +15,29 @@ pub(super) struct BlobSource {
     at: u64,
     chunk: Vec<u8>,
     chunk_at: u64,
-    on_progress: js_sys::Function,
+    on_progress: Option<js_sys::Function>,
 }
 
 impl BlobSource {
-    /// A source that calls `on_progress(bytes read, bytes in all)` at each fetch.
-    pub(super) fn new(blob: Blob, on_progress: js_sys::Function) -> io::Result<Self> {
+    /// The bytes of a blob.
+    pub(super) fn new(blob: Blob) -> io::Result<Self> {
         let reader = FileReaderSync::new()
             .map_err(|_| io::Error::other("files can be read in a worker only"))?;
         let length = blob.size() as u64;
-        Ok(BlobSource { blob, reader, length, at: 0, chunk: Vec::new(), chunk_at: 0, on_progress })
+        Ok(BlobSource {
+            blob,
+            reader,
+            length,
+            at: 0,
+            chunk: Vec::new(),
+            chunk_at: 0,
+            on_progress: None,
+        })
+    }
+
+    /// The same, calling `on_progress(bytes read, bytes in all)` at each fetch.
+    pub(super) fn telling(self, on_progress: js_sys::Function) -> Self {
+        BlobSource { on_progress: Some(on_progress), ..self }
     }
 
     fn fetch(&mut self) -> io::Result<()> {
@@ -42,12 +55,14 @@ impl BlobSource {
         self.chunk.resize(bytes.length() as usize, 0);
         bytes.copy_to(&mut self.chunk);
         self.chunk_at = self.at;
-        // A page that no longer listens is no reason to stop.
-        let _ = self.on_progress.call2(
-            &wasm_bindgen::JsValue::NULL,
-            &(end as f64).into(),
-            &(self.length as f64).into(),
-        );
+        if let Some(on_progress) = &self.on_progress {
+            // A page that no longer listens is no reason to stop.
+            let _ = on_progress.call2(
+                &wasm_bindgen::JsValue::NULL,
+                &(end as f64).into(),
+                &(self.length as f64).into(),
+            );
+        }
         Ok(())
     }
 }

@@ -74,7 +74,8 @@ pub fn run_of(
     on_progress: &js_sys::Function,
 ) -> Result<JsValue, JsValue> {
     let source = || {
-        BlobSource::new(blob.clone(), on_progress.clone())
+        BlobSource::new(blob.clone())
+            .map(|source| source.telling(on_progress.clone()))
             .map_err(|error| refused("Io", &format!("the file cannot be read: {error}")))
     };
     let capacities: Vec<u64> = capacities.into_iter().map(|bytes| bytes as u64).collect();

@@ -3,10 +3,11 @@
 use super::blob::BlobSource;
 use super::convert::{object, plain, refused, thrown};
 use super::explore::Explored;
+use crate::container::{self, Container};
 use crate::error::{Error, ErrorKind};
 use crate::findings::Findings;
 use crate::message;
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, Reading, Snapshot};
 use crate::text::ReportText;
 use crate::text::markdown::ReportMarkdown;
 use crate::view::allocation::AllocationView;
@@ -30,10 +31,28 @@ use crate::view::timeline::pixels::{Layout, Pixels};
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
-/// One opened snapshot; empty until [`Session::open`].
+/// A file that was begun.
+struct Coming {
+    name: String,
+    bytes: u64,
+    content: Content,
+}
+
+/// Who brings its bytes.
+enum Content {
+    Fed(Reading),
+    Fetched(BlobSource),
+}
+
+fn unreadable(error: std::io::Error) -> JsValue {
+    thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}")))
+}
+
+/// One opened snapshot; empty until [`Session::finish`].
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct Session {
+    coming: Option<Coming>,
     pub(super) opened: Option<(Snapshot, Findings, Report)>,
     /// The groups of each device's timeline that were asked for.
     groups: Vec<(u32, By, Groups)>,
@@ -55,30 +74,60 @@ impl Session {
         Session::default()
     }
 
-    /// Reads and analyses a file, and answers the report. `onProgress` is called with the bytes
-    /// read and the bytes in all. The file opened before is let go first.
+    /// Begins with a file; the one opened before is let go. Answers whether its bytes are to be
+    /// handed over one piece after another with [`Session::feed`]: otherwise
+    /// [`Session::finish`] fetches them itself.
     ///
     /// # Errors
     /// An object `{kind, message, offset, path}`, of the kind `Summary` for what `oomscope report
     /// --json` wrote, which has no timeline to show.
-    pub fn open(
-        &mut self,
-        blob: web_sys::Blob,
-        name: &str,
-        on_progress: js_sys::Function,
-    ) -> Result<JsValue, JsValue> {
+    pub fn begin(&mut self, blob: web_sys::Blob, name: String) -> Result<bool, JsValue> {
         *self = Session::default();
         let bytes = blob.size() as u64;
-        let unreadable = |error: std::io::Error| {
-            thrown(&Error::new(ErrorKind::Io, format!("the file cannot be read: {error}")))
-        };
-        let mut source = BlobSource::new(blob, on_progress).map_err(unreadable)?;
+        let mut source = BlobSource::new(blob).map_err(unreadable)?;
         if summary::is_summary(&mut source).map_err(unreadable)? {
             return Err(refused("Summary", "the file is a summary of a snapshot."));
         }
-        let snapshot = snapshot::read(source).map_err(|error| thrown(&error))?;
+        let is_plain = container::is_plain(&mut source).map_err(|error| thrown(&error))?;
+        let content = if is_plain {
+            Content::Fed(
+                Reading::new(Container::Pickle, Some(bytes)).map_err(|error| thrown(&error))?,
+            )
+        } else {
+            Content::Fetched(source)
+        };
+        self.coming = Some(Coming { name, bytes, content });
+        Ok(is_plain)
+    }
+
+    /// Reads the next piece of the file. Answers whether another is wanted.
+    ///
+    /// # Errors
+    /// An object `{kind, message, offset, path}`.
+    pub fn feed(&mut self, piece: &js_sys::Uint8Array) -> Result<bool, JsValue> {
+        let Some(Coming { content: Content::Fed(reading), .. }) = &mut self.coming else {
+            return Ok(false);
+        };
+        piece.copy_to(reading.room(piece.length() as usize));
+        reading.advance().map_err(|error| thrown(&error))
+    }
+
+    /// Reads the file to its end, analyses it, and answers the report; `null` before a file was
+    /// begun. `onProgress` is called with the bytes fetched and the bytes in all.
+    ///
+    /// # Errors
+    /// An object `{kind, message, offset, path}`.
+    pub fn finish(&mut self, on_progress: js_sys::Function) -> Result<JsValue, JsValue> {
+        let Some(Coming { name, bytes, content }) = self.coming.take() else {
+            return Ok(JsValue::NULL);
+        };
+        let snapshot = match content {
+            Content::Fed(reading) => reading.finish(),
+            Content::Fetched(source) => snapshot::read(source.telling(on_progress)),
+        };
+        let snapshot = snapshot.map_err(|error| thrown(&error))?;
         let findings = Findings::of(&snapshot);
-        let report = Report::of(&snapshot, &findings, name, bytes);
+        let report = Report::of(&snapshot, &findings, &name, bytes);
         let value = plain(&report)?;
         self.opened = Some((snapshot, findings, report));
         Ok(value)

@@ -114,6 +114,8 @@ struct Calling {
 }
 
 /// The repeated call that keeps most, and the members of each of its blocks.
+// Never inlined: see `crate::batches`.
+#[inline(never)]
 fn blocks(device: &Device, calls: &Calls, pass: Range<u32>) -> Option<(FrameId, Vec<Vec<usize>>)> {
     let mut callings: FxHashMap<u32, Calling> = FxHashMap::default();
     for entry in pass {

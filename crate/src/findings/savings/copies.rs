@@ -3,6 +3,7 @@
 //! Autocast casts activations as well as weights in the same function. A copy is a weight's if some
 //! weight has twice or four times its size, and no more of them in a step than there are such weights.
 
+use crate::batches::for_each;
 use crate::findings::Device;
 use crate::findings::category::Category;
 use crate::findings::marks::{Signs, StackMarks};
@@ -12,16 +13,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) fn weight_copies(device: &Device, marks: &StackMarks) -> FxHashSet<usize> {
     let all = || device.timeline.allocations.iter().zip(&device.classes);
     let mut weights: FxHashMap<u64, usize> = FxHashMap::default();
-    for (allocation, _) in all().filter(|(_, class)| class.category == Category::Weights) {
+    for_each(all().filter(|(_, class)| class.category == Category::Weights), |(allocation, _)| {
         *weights.entry(allocation.requested).or_default() += 1;
-    }
+    });
     let mut left: FxHashMap<(usize, u64), usize> = FxHashMap::default();
     let mut copies = FxHashSet::default();
-    for (place, (allocation, class)) in all().enumerate() {
+    for_each(all().enumerate(), |(place, (allocation, class))| {
         let is_cast = class.category == Category::Activations
             && marks.get(allocation.stack).signs.has(Signs::CAST);
         if !is_cast {
-            continue;
+            return;
         }
         let step = device.steps.partition_point(|step| step.begin <= allocation.first_entry());
         let size = allocation.requested;
@@ -31,6 +32,6 @@ pub(super) fn weight_copies(device: &Device, marks: &StackMarks) -> FxHashSet<us
             *left -= 1;
             copies.insert(place);
         }
-    }
+    });
     copies
 }

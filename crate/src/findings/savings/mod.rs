@@ -15,6 +15,7 @@ pub mod rewrite;
 use super::Device;
 use super::category::{Category, Class};
 use super::marks::StackMarks;
+use crate::batches::for_each;
 use crate::timeline::allocation::Allocation;
 
 /// Whether autocast made low-precision copies of weights: then the weights are of 32 bits.
@@ -82,32 +83,58 @@ pub struct Recording<'a> {
 impl<'a> Recording<'a> {
     /// The highest total of allocated bytes after a change, the failed request included.
     pub fn peak(&self, change: impl Fn(&Held<'a>) -> Kept) -> u64 {
-        let entries = self.upto as usize + 1;
-        let mut steps = vec![0_i64; entries + 1];
-        let mut lives = |from: u32, to: u32, bytes: i64| {
-            let from = (from as usize).min(entries);
-            let to = (to as usize).min(entries);
-            if from < to {
-                steps[from] = steps[from].saturating_add(bytes);
-                steps[to] = steps[to].saturating_sub(bytes);
+        let timeline = &self.device.timeline;
+        // What is left of each allocation in its recorded life, by allocation id, and what else
+        // comes and goes, by entry.
+        let mut left = vec![0_i64; timeline.allocations.len()];
+        let mut others: Vec<(u32, i64)> = Vec::new();
+        let mut held = 0_i64;
+        for_each(self.all(), |item| {
+            let kept = change(&item);
+            let bytes = (item.size as f64 * kept.share) as i64;
+            let mut add = |from: u32, to: u32| {
+                if from < to {
+                    others.extend([(from, bytes), (to, -bytes)]);
+                }
+            };
+            match (kept.lives, item.place.zip(item.allocation)) {
+                (Some(spans), _) => spans.into_iter().for_each(|(from, to)| add(from, to)),
+                (None, None) => add(self.upto, u32::MAX),
+                (None, Some((_, allocation))) if allocation.last_entry() == 0 => {}
+                (None, Some((place, allocation))) => {
+                    left[place] = bytes;
+                    if allocation.begin().is_none() {
+                        held = held.saturating_add(bytes);
+                    }
+                    // Overwritten by another one's `alloc`, it is not what that entry names.
+                    if let Some(end) = allocation.free_requested()
+                        && timeline.allocation_of(end).is_none_or(|id| id.0 as usize != place)
+                    {
+                        others.push((end, -bytes));
+                    }
+                }
             }
-        };
-        for held in self.all() {
-            let kept = change(&held);
-            let bytes = (held.size as f64 * kept.share) as i64;
-            let recorded = held.allocation.map_or((self.upto, u32::MAX), |allocation| {
-                (allocation.first_entry(), allocation.last_entry())
-            });
-            match kept.lives {
-                None => lives(recorded.0, recorded.1, bytes),
-                Some(spans) => spans.into_iter().for_each(|(from, to)| lives(from, to, bytes)),
+        });
+        others.sort_unstable_by_key(|(entry, _)| *entry);
+        let mut others = others.into_iter().peekable();
+        let mut most = 0;
+        for_each(0..=self.upto, |entry| {
+            while let Some((_, bytes)) = others.next_if(|(at, _)| *at <= entry) {
+                held = held.saturating_add(bytes);
             }
-        }
-        let (mut held, mut most) = (0_i64, 0_i64);
-        for step in steps {
-            held = held.saturating_add(step);
+            if let Some(id) = timeline.allocation_of(entry)
+                && let Some(allocation) = timeline.allocation(id)
+            {
+                let bytes = left.get(id.0 as usize).copied().unwrap_or(0);
+                if allocation.begin() == Some(entry) {
+                    held = held.saturating_add(bytes);
+                }
+                if allocation.last_entry() == entry {
+                    held = held.saturating_sub(bytes);
+                }
+            }
             most = most.max(held);
-        }
+        });
         most.unsigned_abs()
     }
 

@@ -1,10 +1,7 @@
 //! Points of interest on a timeline.
 
 use super::axis::Axis;
-use crate::findings::Device;
-use crate::snapshot::Snapshot;
-use crate::snapshot::trace::Action;
-use crate::timeline::usage::UsageColumns;
+use crate::timeline::Timeline;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -26,13 +23,7 @@ pub struct Mark {
 const MOST: usize = 64;
 
 /// The marks of the entries shown, in their order.
-pub(super) fn marks(
-    snapshot: &Snapshot,
-    device: &Device,
-    axis: &Axis<'_>,
-    shown: Range<u32>,
-) -> Vec<Mark> {
-    let timeline = &device.timeline;
+pub(super) fn marks(timeline: &Timeline, axis: &Axis<'_>, shown: Range<u32>) -> Vec<Mark> {
     let mark = |kind: &str, entry: u32, label: String| Mark {
         kind: kind.to_owned(),
         entry,
@@ -43,34 +34,21 @@ pub(super) fn marks(
     let mut marks: Vec<Mark> = ooms
         .map(|oom| mark("oom", oom.entry, format!("out of memory: {}", Bytes(oom.request_bytes))))
         .collect();
-    let peak = UsageColumns::peak(&timeline.usage.allocated, timeline.start.allocated);
+    let peak = timeline.peaks.allocated;
     if shown.contains(&peak.entry) && timeline.entries() > 0 {
         marks.push(mark("peak", peak.entry, format!("peak: {}", Bytes(peak.bytes))));
     }
-    let first = snapshot.trace(timeline.device).start;
-    let is_dump =
-        |entry: &u32| snapshot.entries.action(first + *entry as usize) == Some(Action::Snapshot);
-    let dumps = shown.filter(is_dump).take(MOST);
-    marks.extend(dumps.map(|entry| mark("snapshot", entry, "earlier snapshot".into())));
+    let dumps = timeline.dumps.iter().filter(|entry| shown.contains(entry)).take(MOST);
+    marks.extend(dumps.map(|entry| mark("snapshot", *entry, "earlier snapshot".into())));
     marks.sort_by_key(|mark| mark.entry);
     marks
 }
 
 /// Where segments went back to the driver, as places of the axis; of each column the first.
-pub(super) fn returned(
-    snapshot: &Snapshot,
-    device: u32,
-    axis: &Axis<'_>,
-    edges: &[u32],
-) -> Vec<u32> {
-    let first = snapshot.trace(device).start;
-    let goes = |entry: &u32| {
-        let action = snapshot.entries.action(first + *entry as usize);
-        matches!(action, Some(Action::SegmentFree | Action::SegmentUnmap))
+pub(super) fn returned(timeline: &Timeline, axis: &Axis<'_>, edges: &[u32]) -> Vec<u32> {
+    let first_in = |edge: &[u32]| {
+        let from = timeline.returns.partition_point(|entry| *entry < edge[0]);
+        timeline.returns.get(from).copied().filter(|entry| *entry < edge[1])
     };
-    let columns = edges.windows(2);
-    columns
-        .filter_map(|edge| (edge[0]..edge[1]).find(goes))
-        .map(|entry| axis.place_of(entry))
-        .collect()
+    edges.windows(2).filter_map(first_in).map(|entry| axis.place_of(entry)).collect()
 }

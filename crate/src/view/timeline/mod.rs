@@ -9,7 +9,7 @@ use crate::findings::Device;
 pub use crate::findings::spans::Span;
 use crate::snapshot::Snapshot;
 use crate::timeline::allocation::AllocationId;
-use crate::timeline::usage::UsageColumns;
+use crate::timeline::usage::Usage;
 use axis::{Along, Axis};
 use groups::Groups;
 pub use marks::Mark;
@@ -126,7 +126,7 @@ impl TimelineView {
                 .and_then(|entry| entry.time_us)
                 .map(|time| time as f64)
         };
-        let peak = UsageColumns::peak(&timeline.usage.reserved, timeline.start.reserved);
+        let peak = timeline.peaks.reserved;
         let limit = limit_bytes(snapshot, device)
             .map(|bytes| bytes as f64)
             .filter(|bytes| *bytes <= LIMIT_NEAR * peak.bytes as f64);
@@ -142,10 +142,10 @@ impl TimelineView {
             bands: groups.bands.clone(),
             top_bytes: limit.unwrap_or(0.0).max(peak.bytes as f64),
             limit_bytes: limit,
-            marks: marks::marks(snapshot, device, &axis, first..last),
-            returned: marks::returned(snapshot, timeline.device, &axis, &edges),
+            marks: marks::marks(timeline, &axis, first..last),
+            returned: marks::returned(timeline, &axis, &edges),
             spans: spans(device, &axis, begin..end),
-            awaits: awaits(device),
+            awaits: timeline.awaits,
             shown_entries: (first, last),
             time_us: time(first).zip(time(last.saturating_sub(1))),
             ..TimelineView::default()
@@ -170,28 +170,44 @@ impl TimelineView {
         self.moments = vec![0; columns];
         self.reserved_bytes = vec![0.0; columns];
         for column in 0..columns {
-            let (from, to) = (edges[column], edges[column + 1]);
-            let mut fullest: Option<u64> = None;
-            let mut reserved = 0;
-            // A column without an entry shows what the entry before it left. So does a device
-            // without a trace.
-            for entry in from..to.max(from + 1) {
-                if entry < to {
-                    self.change(device, groups, entry, &mut held);
-                    usage = timeline.usage_after(entry);
-                }
-                reserved = usage.reserved.max(reserved);
-                if fullest.is_none_or(|fullest| usage.allocated > fullest) {
-                    fullest = Some(usage.allocated);
-                    for (band, bytes) in held.iter().enumerate() {
-                        self.band_bytes[band * columns + column] = *bytes as f64;
-                    }
-                    self.active_bytes[column] = usage.active as f64;
-                    self.moments[column] = if entry < to { entry } else { from.saturating_sub(1) };
-                }
-            }
-            self.reserved_bytes[column] = reserved as f64;
+            let range = edges[column]..edges[column + 1];
+            self.fill_column(device, groups, column, range, &mut held, &mut usage);
         }
+    }
+
+    /// The bytes of one column; `held` and `usage` go on from the state before it to the one after.
+    // Never inlined: see `crate::batches`.
+    #[inline(never)]
+    fn fill_column(
+        &mut self,
+        device: &Device,
+        groups: &Groups,
+        column: usize,
+        Range { start: from, end: to }: Range<u32>,
+        held: &mut [u64],
+        usage: &mut Usage,
+    ) {
+        let columns = self.columns as usize;
+        let mut fullest: Option<u64> = None;
+        let mut reserved = 0;
+        // A column without an entry shows what the entry before it left. So does a device without a
+        // trace.
+        for entry in from..to.max(from + 1) {
+            if entry < to {
+                self.change(device, groups, entry, held);
+                *usage = device.timeline.usage_after(entry);
+            }
+            reserved = usage.reserved.max(reserved);
+            if fullest.is_none_or(|fullest| usage.allocated > fullest) {
+                fullest = Some(usage.allocated);
+                for (band, bytes) in held.iter().enumerate() {
+                    self.band_bytes[band * columns + column] = *bytes as f64;
+                }
+                self.active_bytes[column] = usage.active as f64;
+                self.moments[column] = if entry < to { entry } else { from.saturating_sub(1) };
+            }
+        }
+        self.reserved_bytes[column] = reserved as f64;
     }
 
     /// What an entry adds to or takes from what the program holds.
@@ -285,14 +301,6 @@ fn held_before(device: &Device, groups: &Groups, entry: u32) -> Vec<u64> {
         }
     }
     held
-}
-
-fn awaits(device: &Device) -> bool {
-    // Without another stream, the entry after the request completes the free.
-    device.timeline.allocations.iter().any(|allocation| {
-        let completed = allocation.free_completed().unwrap_or(u32::MAX);
-        allocation.free_requested().is_some_and(|requested| completed > requested + 1)
-    })
 }
 
 /// The most that the device gave where it refused a request; `None` where nothing failed.
