@@ -31,7 +31,11 @@ impl<'a> Case<'a> {
     /// recording that failed, where its replay is not exact to begin with, where what was older than
     /// the trace changes, or where enough was replayed for this verdict.
     fn replayed(&self, change: impl Fn(&Held<'a>) -> Kept) -> Option<String> {
-        let failure = self.device.timeline.ooms.last().map(|oom| oom.entry);
+        let timeline = &self.device.timeline;
+        if timeline.allocations.len().saturating_sub(timeline.older) > self.operations.get() {
+            return None;
+        }
+        let failure = timeline.ooms.last().map(|oom| oom.entry);
         let recording = self.device.recording(self.snapshot);
         // Where the limit is known within bounds only, the least of them is held against.
         let bounds = if failure.is_some() { recording.least_bounds() } else { Bounds::NONE };
