@@ -1,6 +1,6 @@
 # `make serve` builds the pages and serves them; `make test` runs every check. Both install what
 # is missing first.
-.PHONY: serve test test-ray bench build shots clean
+.PHONY: serve test test-ray bench build shots clean audit
 
 serve: build
 	node www/serve.mjs dist/site
@@ -33,6 +33,18 @@ test-ray:
 bench: build
 	cargo bench --locked
 	tests/measure.sh
+
+# What is known against the dependencies: licences, sources and doubles (deny.toml), and advisories
+# from RustSec's database on GitHub and npm's registry. No part of `make test`: it needs the network,
+# and cargo-deny takes minutes to build, once. OFFLINE=1 leaves out what needs more than crates.io.
+audit:
+	.ci/setup build
+	target/tools/bin/cargo-deny --version || cargo install --locked cargo-deny --version 0.20.2 --root target/tools
+	target/tools/bin/cargo-deny --locked check licenses bans sources
+ifndef OFFLINE
+	target/tools/bin/cargo-deny --locked check advisories
+	npm audit
+endif
 
 # Pictures of the pages in target/shots, to look at.
 shots: build

@@ -9,6 +9,7 @@ mod compare_view;
 mod degrade;
 mod explore;
 mod findings;
+mod folders;
 mod golden;
 mod hostile;
 mod layers;

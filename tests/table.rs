@@ -177,7 +177,7 @@ fn values_saved_are_the_rows_shown_and_keep_strange_names_whole() {
         let findings = Findings::of(&snapshot);
         let device = &findings.devices[0];
         let table = table(&snapshot, &findings, device, &Question::default());
-        let csv = table.csv(&snapshot, &findings.kinds, device);
+        let csv = table.csv(&snapshot, &findings.kinds, device, true);
         let lines: Vec<&str> = csv.split_terminator("\r\n").collect();
         assert_eq!(lines.len() as u64, table.head.count + 1, "{name}");
         let row = &table.rows(&snapshot, &findings.kinds, device, 0, 1)[0];

@@ -9,6 +9,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
+import { licences, licencesText } from './licences.mjs';
+import { headersFile, offlinePolicy, sitePolicy } from './policy.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(ROOT);
@@ -17,6 +19,7 @@ const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
 const SAMPLE = 'tests/fixtures/leak_loss_history.pickle.xz';
 const DELIVERABLES = [
   'dist/site/index.html',
+  'dist/site/_headers',
   'dist/site/page.css',
   'dist/site/site.js',
   'dist/site/oom-worker.js',
@@ -32,6 +35,7 @@ const commit = describeCommit();
 const wasm = readFileSync(WASM);
 /** What the sources may name without importing it. */
 const constants = { VERSION: JSON.stringify(version), COMMIT: JSON.stringify(commit) };
+const licensed = licences();
 const workerText = await bundle('www/worker.js', { format: 'iife' });
 // Names this build’s wasm and worker, see platform.js.
 constants.BUILD_ID = JSON.stringify(digest(wasm, workerText).slice(0, 12));
@@ -48,12 +52,15 @@ async function buildSite() {
   const html = replaceAll(readFileSync('www/index.html', 'utf8'), {
     '"site.js"': `"site.js?v=${digest(script).slice(0, 12)}"`,
     '"page.css"': `"page.css?v=${digest(style).slice(0, 12)}"`,
+    POLICY: sitePolicy,
   });
   write('dist/site/index.html', html);
   write('dist/site/page.css', style);
   write('dist/site/site.js', script);
   write('dist/site/oom-worker.js', workerText);
   write('dist/site/oomscope_bg.wasm', wasm);
+  write('dist/site/_headers', headersFile);
+  write('dist/site/LICENCES.txt', licencesText(licensed));
   cpSync('www/icon.svg', 'dist/site/icon.svg');
   cpSync(SAMPLE, 'dist/site/sample.pickle.xz');
 }
@@ -62,6 +69,7 @@ async function buildEmbed() {
   write('dist/embed/oom-scope.js', await bundle('www/element.js'));
   write('dist/embed/oom-worker.js', workerText);
   write('dist/embed/oomscope_bg.wasm', wasm);
+  write('dist/embed/LICENCES.txt', licencesText(licensed));
   cpSync('www/embed/README.md', 'dist/embed/README.md');
 }
 
@@ -71,19 +79,9 @@ async function buildOffline() {
   const style = readFileSync('www/page.css', 'utf8');
   const icon = `data:image/svg+xml;base64,${readFileSync('www/icon.svg', 'base64')}`;
   const packed = gzipSync(wasm, { level: 9 }).toString('base64');
-  const policy = [
-    "default-src 'none'",
-    `script-src '${integrity(script)}' 'wasm-unsafe-eval'`,
-    `style-src '${integrity(style)}'`,
-    'worker-src blob:',
-    "connect-src 'none'",
-    'img-src data:',
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join('; ');
-  const page = readFileSync('www/index.html', 'utf8');
-  const html = replaceAll(page, {
-    [/content="default-src [^"]*"/.exec(page)[0]]: `content="${policy}"`,
+  const policy = offlinePolicy(integrity(script), integrity(style));
+  const html = replaceAll(readFileSync('www/index.html', 'utf8'), {
+    POLICY: policy,
     'href="icon.svg"': `href="${icon}"`,
     '<link rel="stylesheet" href="page.css">': `<style>${style}</style>`,
     '<script type="module" src="site.js"></script>\n': '',
@@ -92,6 +90,7 @@ async function buildOffline() {
     '</body>': `<script type="application/gzip" id="oomscope-wasm">${packed}</script>\n<script type="module">${script}</script>\n</body>`,
   });
   write('dist/oomscope.html', html);
+  write('dist/LICENCES.txt', licencesText(licensed));
 }
 
 async function bundle(entry, options = {}) {
@@ -108,8 +107,20 @@ async function bundle(entry, options = {}) {
     banner: { js: `/*! oomscope ${version}${commit && ` (${commit})`} */` },
     write: false,
     ...options,
+    plugins: [licencesModule(), ...(options.plugins ?? [])],
   });
   return result.outputFiles[0].text;
+}
+
+/** What `licences` exports, as the module of that name. */
+function licencesModule() {
+  return {
+    name: 'licences',
+    setup(build) {
+      build.onResolve({ filter: /^licences$/ }, () => ({ path: 'licences', namespace: 'licences' }));
+      build.onLoad({ filter: /.*/, namespace: 'licences' }, () => ({ contents: JSON.stringify(licensed), loader: 'json' }));
+    },
+  };
 }
 
 /** Puts platform-offline.js in the place of platform.js, and the worker’s text into it. */

@@ -51,9 +51,9 @@ export class Client {
    * heightPx}`, `entry {device, entry}`, `allocation {device, allocation}`, `range {device, begin,
    * end}`, `stop {device, entry, forward}`, `blocks {device, entry, widthPx}`, `blockAt {row,
    * xPx}`, `stacks {device, selection, shape, root, widthPx}`, `stackNode {node, nodes}`,
-   * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationsCsv`,
-   * `steps {device, columns}`, `stepRows {from, to}`, `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`, `text`,
-   * `markdown`, `runOf {blob, name, isFound, capacities}`, `compare {runs, unreadable}` and
+   * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationsCsv {hasFolders}`,
+   * `steps {device, columns}`, `stepRows {from, to}`, `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`,
+   * `text {hasFolders}`, `markdown {hasFolders}`, `runOf {blob, name, isFound, capacities}`, `compare {runs, unreadable}` and
    * `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {

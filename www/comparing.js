@@ -85,12 +85,12 @@ export class Comparing {
     return this.#files.find((file) => file.name === name);
   }
 
-  text() {
-    return this.#answer.text;
+  text(hasFolders) {
+    return hasFolders ? this.#answer.text : this.#answer.text_without_folders;
   }
 
-  markdown() {
-    return this.#answer.markdown;
+  markdown(hasFolders) {
+    return hasFolders ? this.#answer.markdown : this.#answer.markdown_without_folders;
   }
 
   cancel() {

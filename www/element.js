@@ -16,6 +16,7 @@ import { fragmentOf, stateOf } from './link.js';
 import { Opening } from './opening.js';
 import { Questions } from './questions.js';
 import { freshReport, Store } from './state.js';
+import { remember, remembered } from './remember.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
@@ -25,6 +26,7 @@ import { comparingView } from './views/comparing.js';
 import { fill, h, setVars } from './views/dom.js';
 import { errorView } from './views/error.js';
 import explore from './views/explore.css';
+import { footerView } from './views/footer.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
@@ -32,6 +34,7 @@ import { messageView } from './views/message.js';
 import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
 import rows from './views/rows.css';
+import sheet from './views/sheet.css';
 import stacks from './views/stacks.css';
 import start from './views/start.css';
 import { startView } from './views/start.js';
@@ -89,10 +92,10 @@ class OomScope extends HTMLElement {
   constructor() {
     super();
     const root = this.attachShadow({ mode: 'open' });
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, narrow].join('\n'));
-    root.adoptedStyleSheets = [sheet];
-    this.#app.append(this.#header.root, this.#error.root, this.#content, this.#choosing.files, this.#choosing.folder, this.#spoken);
+    const styles = new CSSStyleSheet();
+    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow].join('\n'));
+    root.adoptedStyleSheets = [styles];
+    this.#app.append(this.#header.root, this.#error.root, this.#content, footerView().root, this.#choosing.files, this.#choosing.folder, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
     root.append(this.#app);
     this.#store.subscribe((state, changed) => this.#update(state, changed));
@@ -112,6 +115,7 @@ class OomScope extends HTMLElement {
     signal.addEventListener('abort', stop);
     this.#opening.warm();
     this.#setTheme();
+    this.#store.set({ withoutFolders: remembered('folders') === 'left out' });
     const { state } = this.#store;
     this.#update(state, new Set(Object.keys(state)));
     this.#prepare();
@@ -249,6 +253,7 @@ class OomScope extends HTMLElement {
       return;
     }
     this.#app.dataset.theme = state.theme;
+    this.#app.toggleAttribute('data-without-folders', state.withoutFolders);
     this.#header.update(state, changed);
     this.#start.update(state, changed);
     if (['phase', 'report', 'compared', 'reading'].some((key) => changed.has(key))) {
@@ -283,7 +288,7 @@ class OomScope extends HTMLElement {
     if (changed.has('report')) {
       this.#shown?.abort();
       this.#shown = state.report === null ? null : new AbortController();
-      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#questions.events(), this.#shown.signal);
+      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
       this.#report?.update(state, new Set(Object.keys(state)));
     }
     if (changed.has('compared')) {
@@ -311,13 +316,18 @@ class OomScope extends HTMLElement {
     return phase === 'comparing' ? comparingView({ cancel: () => this.#comparing.cancel() }) : null;
   }
 
+  #reportEvents() {
+    return { ...this.#questions.events(), leaveOutFolders: (withoutFolders) => this.#leaveOutFolders(withoutFolders) };
+  }
+
   #compareEvents() {
     return {
       swap: () => this.#comparing.swap().catch((error) => this.#store.set({ error: error.message })),
       cards: (capacity, onProgress) => this.#comparing.cards(capacity, onProgress),
       open: (name) => this.#openFile(this.#comparing.file(name), true),
-      copyText: () => this.#comparing.text(),
-      copyMarkdown: () => this.#comparing.markdown(),
+      copyText: () => this.#comparing.text(!this.#store.state.withoutFolders),
+      copyMarkdown: () => this.#comparing.markdown(!this.#store.state.withoutFolders),
+      leaveOutFolders: (withoutFolders) => this.#leaveOutFolders(withoutFolders),
     };
   }
 
@@ -330,6 +340,11 @@ class OomScope extends HTMLElement {
   #showDrag(dragging) {
     setVars(this.#app, { '--host-height': `${this.clientHeight}px` });
     this.#app.classList.toggle('dropping', dragging);
+  }
+
+  #leaveOutFolders(withoutFolders) {
+    remember('folders', withoutFolders ? 'left out' : 'named');
+    this.#store.set({ withoutFolders });
   }
 
   // Colours

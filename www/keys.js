@@ -1,6 +1,6 @@
 /**
  * Keys that mean the same wherever the focus is: in the element, or nowhere on a page that it fills.
- * A field takes its keys for itself.
+ * A field takes its keys for itself, and so does a sheet that lies over the page.
  */
 import { fillsPage } from './drops.js';
 
@@ -16,7 +16,8 @@ export function listenToKeys(element, act, signal) {
       const [target] = event.composedPath();
       const isOurs = event.composedPath().includes(element) || (target === document.body && fillsPage(element));
       const isPlain = !event.altKey && !event.ctrlKey && !event.metaKey;
-      if (isOurs && isPlain && !event.defaultPrevented && !takesText(target) && act(event)) {
+      const isCovered = element.shadowRoot.querySelector('dialog[open]') !== null;
+      if (isOurs && isPlain && !isCovered && !event.defaultPrevented && !takesText(target) && act(event)) {
         event.preventDefault();
       }
     },
@@ -25,5 +26,5 @@ export function listenToKeys(element, act, signal) {
 }
 
 function takesText(target) {
-  return target instanceof Element && target.matches('input, textarea, select, [contenteditable]');
+  return target instanceof Element && target.matches('input:not([type="checkbox"]), textarea, select, [contenteditable]');
 }

@@ -1,6 +1,7 @@
 /**
  * The view of a report as the fragment of the page's address, so that a link or a reload leads back
- * to it. It names the file, for the file itself is in no address.
+ * to it. It names the file, for the file itself is in no address, and holds nothing that stands in
+ * it: no line and no text that was searched for.
  */
 import { entriesOf, EVERYTHING, freshDevice, freshReport } from './state.js';
 
@@ -22,8 +23,8 @@ export function fragmentOf(state) {
   add('entry', state.pinned, fresh.pinned);
   add('range', state.range && spanText(state.range), null);
   add('counted', state.counted, fresh.counted);
-  add('only', state.emphasis, null);
-  add('text', state.text, '');
+  // A line has a colour of its own, but is chosen by its text.
+  add('only', state.emphasis?.startsWith('line-') ? null : state.emphasis, null);
   add('tab', state.tab, fresh.tab);
   return parts.size > 1 ? parts.toString() : '';
 }
@@ -44,7 +45,6 @@ export function stateOf(fragment, report) {
     ...oneOf('counted', COUNTED),
     ...oneOf('tab', TABS),
     emphasis: parts.get('only'),
-    text: parts.get('text') ?? '',
     range: spanOf(parts.get('range'), entries),
   };
   const pinned = Number(parts.get('entry') ?? Number.NaN);

@@ -2,6 +2,7 @@
  * Stands in for `platform.js` in the offline page, where everything is in the one file: the module
  * as gzip in base64 in a data block, the worker as text in this bundle. Nothing is fetched.
  */
+import { workerAddress } from './trusted.js';
 import workerText from 'worker-text';
 
 let compiling = null;
@@ -22,7 +23,7 @@ async function unpackModule() {
 /** A new worker, which waits for the compiled module. */
 export function startWorker() {
   const url = URL.createObjectURL(new Blob([workerText], { type: 'text/javascript' }));
-  const worker = new Worker(url, { name: 'oomscope' });
+  const worker = new Worker(workerAddress(url), { name: 'oomscope' });
   // The browser keeps what it needs of a URL that a worker was started from.
   URL.revokeObjectURL(url);
   return worker;

@@ -4,6 +4,7 @@
  * The hosted page and the embed both find them beside this script. The offline page has no files:
  * the build puts `platform-offline.js` in this module's place, and nothing else differs.
  */
+import { workerAddress } from './trusted.js';
 
 // The query changes with every build, so that a browser never mixes the files of two of them.
 const wasmUrl = new URL(`oomscope_bg.wasm?v=${BUILD_ID}`, import.meta.url);
@@ -33,5 +34,5 @@ async function fetchModule() {
 
 /** A new worker, which waits for the compiled module. */
 export function startWorker() {
-  return new Worker(workerUrl, { name: 'oomscope' });
+  return new Worker(workerAddress(workerUrl), { name: 'oomscope' });
 }

@@ -214,8 +214,8 @@ export class Questions {
       device: (device) => this.#store.set(freshDevice(device, this.#store.state.report)),
       show: (entry, device) => this.#show(entry, device),
       overlay: (place) => this.#overlay(place),
-      copyText: () => this.#client.request('text'),
-      copyMarkdown: () => this.#client.request('markdown'),
+      copyText: () => this.#client.request('text', { hasFolders: !this.#store.state.withoutFolders }),
+      copyMarkdown: () => this.#client.request('markdown', { hasFolders: !this.#store.state.withoutFolders }),
     };
   }
 

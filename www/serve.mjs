@@ -2,7 +2,7 @@
  * A static server for the built pages, on this machine only: `node www/serve.mjs [DIRECTORY]`.
  */
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -36,7 +36,7 @@ async function fileFor(root, url) {
   return found?.isFile() ? { file, bytes: found.size } : null;
 }
 
-async function answer(root, request, response) {
+async function answer(root, headers, request, response) {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.writeHead(405, { allow: 'GET, HEAD' }).end();
     return;
@@ -51,6 +51,7 @@ async function answer(root, request, response) {
     'content-length': found.bytes,
     'content-type': TYPES[path.extname(found.file)] ?? 'application/octet-stream',
     'x-content-type-options': 'nosniff',
+    ...headers,
   });
   if (request.method === 'HEAD') {
     response.end();
@@ -59,10 +60,17 @@ async function answer(root, request, response) {
   createReadStream(found.file).on('error', () => response.destroy()).pipe(response);
 }
 
+/** What the file `_headers` of a built site says of all its files; nothing where there is none. */
+async function headersOf(root) {
+  const text = await readFile(path.join(root, '_headers'), 'utf8').catch(() => '');
+  return Object.fromEntries([...text.matchAll(/^ +([a-z-]+): (.*)$/gm)].map(([, name, value]) => [name, value]));
+}
+
 /** Serves `directory` on 127.0.0.1 at `port`, 0 for any; gives the server once it listens. */
-export function serve(directory, port = 0) {
+export async function serve(directory, port = 0) {
   const root = path.resolve(directory);
-  const server = createServer((request, response) => answer(root, request, response));
+  const headers = await headersOf(root);
+  const server = createServer((request, response) => answer(root, headers, request, response));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => resolve(server));

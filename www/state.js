@@ -4,6 +4,7 @@
  * @typedef {object} State
  * @property {'start' | 'loading' | 'report' | 'message' | 'comparing' | 'compare'} phase
  * @property {'light' | 'dark'} theme
+ * @property {boolean} withoutFolders whether what is copied or saved names files without their folders
  * @property {string | null} error one sentence
  * @property {string | null} recordCode how to record a snapshot; absent until the module is there
  * @property {object | null} reading what an error text says, as `readMessage` answered it
@@ -52,6 +53,7 @@ export function initialState() {
   return {
     phase: 'start',
     theme: 'light',
+    withoutFolders: false,
     error: null,
     recordCode: null,
     reading: null,

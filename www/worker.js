@@ -46,7 +46,7 @@ function answer({ id, kind, ...request }) {
     case 'allocationRows':
       return session.allocationRows(request.from, request.to);
     case 'allocationsCsv':
-      return session.allocationsCsv();
+      return session.allocationsCsv(request.hasFolders);
     case 'steps':
       return session.steps(request.device, request.columns);
     case 'stepRows':
@@ -62,9 +62,9 @@ function answer({ id, kind, ...request }) {
     case 'compare':
       return compareRuns(request.runs, request.unreadable);
     case 'text':
-      return session.text();
+      return session.text(request.hasFolders);
     case 'markdown':
-      return session.markdown();
+      return session.markdown(request.hasFolders);
     default:
       throw { kind: 'Internal', message: `The analyzer knows no request named “${kind}”.` };
   }

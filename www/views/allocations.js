@@ -3,12 +3,12 @@ import { SELECTING, selectionOf } from '../state.js';
 import { Latest } from '../latest.js';
 import { filtersView } from './filters.js';
 import { swatch } from './bar.js';
-import { copyButton } from './copy.js';
 import { fill, h } from './dom.js';
+import { copyPlaceButton, whereText } from './folders.js';
 import { bytes, bytesText, countText, duration } from './format.js';
 import { rowsView } from './rows.js';
 import { saveBlob } from './save.js';
-import { place, stackView, whereText } from './stack.js';
+import { place, stackView } from './stack.js';
 
 const TIME = 'Time';
 const STREAM = 'Stream';
@@ -107,7 +107,7 @@ export function allocationsView(on, signal) {
         'div',
         { class: 'readout-facts' },
         h('p', { class: 'readout-title' }, h('strong', {}, bytesText(row.size_bytes)), h('span', {}, swatch(row.category), row.category_label)),
-        h('p', { class: 'map-line' }, place({ ...row, name: row.function }), row.file !== '' && copyButton(whereText(row), { title: 'Copy file and line', className: 'small' })),
+        h('p', { class: 'map-line' }, place({ ...row, name: row.function }), row.file !== '' && copyPlaceButton(row)),
         h('p', { class: 'quiet' }, `${made}, ${freed}`, row.lifetime_us !== null && `; it lives ${isOpen(row) ? 'at least ' : ''}${duration(row.lifetime_us)}`),
         h('p', { class: 'quiet' }, `${countText(row.requested_bytes)} bytes requested, ${row.pool} pool, stream ${row.stream}`),
         h('p', { class: 'actions' }, entry(row.made, 'Show where it was made'), entry(row.freed, 'Show where it was freed')),
@@ -122,7 +122,7 @@ export function allocationsView(on, signal) {
   async function saveAll() {
     save.disabled = true;
     try {
-      const text = await on.ask('allocationsCsv', {});
+      const text = await on.ask('allocationsCsv', { hasFolders: !state.withoutFolders });
       saveBlob(new Blob([text], { type: 'text/csv' }), `${state.report.file.name.replace(/\..*$/, '')}-allocations.csv`);
     } catch (error) {
       failed(error);

@@ -1,10 +1,10 @@
 /** The memory map: segments and blocks after the pinned entry, and what keeps memory from being used. */
 import { swatch } from './bar.js';
 import { fill, h, oncePerFrame, prose } from './dom.js';
+import { copyPlaceButton } from './folders.js';
 import { bytesText, countText } from './format.js';
-import { copyButton } from './copy.js';
 import { onSight } from './sight.js';
-import { place, stackView, whereText } from './stack.js';
+import { place, stackView } from './stack.js';
 
 const POINT = 'Point at the map to read a block, click to keep it.';
 const WHY =
@@ -180,7 +180,7 @@ function reading(block) {
       'div',
       { class: 'readout-facts' },
       h('p', { class: 'readout-title' }, h('strong', {}, title), category && h('span', {}, swatch(category), label)),
-      name !== '' && h('p', { class: 'map-line' }, place({ file, line, name }), file !== '' && copyButton(whereText({ file, line }), { title: 'Copy file and line', className: 'small' })),
+      name !== '' && h('p', { class: 'map-line' }, place({ file, line, name }), file !== '' && copyPlaceButton({ file, line })),
       facts.map((fact) => h('p', { class: 'quiet' }, fact)),
       h('p', { class: 'quiet' }, segment),
     ),

@@ -5,6 +5,7 @@ import { copyButton } from './copy.js';
 import { courseView } from './course.js';
 import { categoriesView, phasesView, sitesView } from './difference.js';
 import { h, prose } from './dom.js';
+import { foldersView } from './folders.js';
 import { growthView } from './growth.js';
 import { icon } from './icons.js';
 import { ranksView } from './ranks.js';
@@ -19,6 +20,7 @@ import { ranksView } from './ranks.js';
  * @param {(capacity: number | null, onProgress: (comparing: object) => void) => Promise<string[]>} on.cards
  * @param {() => string} on.copyText
  * @param {() => string} on.copyMarkdown
+ * @param {(isLeftOut: boolean) => void} on.leaveOutFolders from what is copied
  */
 export function compareView(answer, on) {
   const { comparison, alone, unreadable } = answer;
@@ -27,11 +29,12 @@ export function compareView(answer, on) {
   }
   const { difference, growth, ranks } = comparison;
   const headline = h('h1', { 'data-test': 'compare-headline', tabindex: '-1', id: 'headline' }, prose(comparison.headline));
+  const folders = foldersView(on.leaveOutFolders);
   const course = comparison.course && courseView(comparison.course);
   const root = h(
     'main',
     { class: 'report compare', 'data-kind': comparison.kind },
-    verdict(comparison, headline, on),
+    verdict(comparison, headline, folders.root, on),
     ranks && ranksView(ranks, comparison.files, on),
     growth && growthView(growth),
     categoriesView(difference, ranks === null ? null : `${difference.b} against ${difference.a}`),
@@ -45,6 +48,7 @@ export function compareView(answer, on) {
   return {
     root,
     update(state, changed) {
+      folders.update(state);
       course?.update(state, changed);
     },
     focus() {
@@ -56,7 +60,7 @@ export function compareView(answer, on) {
   };
 }
 
-function verdict(comparison, headline, on) {
+function verdict(comparison, headline, folders, on) {
   const { kind_label: label, files, notes, unreadable, growth } = comparison;
   const canSwap = files.length === 2 && growth === null;
   return h(
@@ -68,6 +72,7 @@ function verdict(comparison, headline, on) {
       h('span', { class: 'badge', 'data-tone': 'plain' }, label),
       h('span', { class: 'space' }),
       canSwap && h('button', { type: 'button', class: 'button', 'data-test': 'swap', title: 'Make the second file the first', onclick: on.swap }, icon('swap'), h('span', {}, 'Swap')),
+      folders,
       copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the comparison as Markdown, for an issue tracker' }),
       copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the comparison as plain text', className: 'second' }),
     ),

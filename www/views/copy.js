@@ -5,7 +5,7 @@ import { icon } from './icons.js';
 const SAID_MS = 1600;
 
 /**
- * `text` is the text, or a function that returns it or a promise of it. Without a `label` the button
+ * `text` is the text, or a function of the button that returns it or a promise of it. Without a `label` the button
  * is an icon, named by `title`.
  */
 export function copyButton(text, { label = null, title = 'Copy', className = '' } = {}) {
@@ -19,7 +19,7 @@ export function copyButton(text, { label = null, title = 'Copy', className = '' 
   let timer = 0;
   button.addEventListener('click', async (event) => {
     event.stopPropagation();
-    const done = await copy(typeof text === 'function' ? await text() : text, button);
+    const done = await copy(typeof text === 'function' ? await text(button) : text, button);
     fill(button, face(done ? 'check' : 'close', done ? 'Copied' : 'Not copied'));
     said.textContent = done ? 'Copied' : 'The browser did not let the page copy.';
     clearTimeout(timer);

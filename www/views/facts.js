@@ -23,7 +23,6 @@ export function factsView(report) {
     ),
     h('div', { class: 'devices' }, devices.map((device) => deviceView(device, devices.length > 1))),
     warnings.length > 0 && [h('h3', {}, 'What was odd'), h('ul', { class: 'warnings' }, warnings.map(warning))],
-    h('p', { class: 'version' }, `oomscope ${report.version}${COMMIT && ` (${COMMIT})`}`),
   );
 }
 

@@ -1,6 +1,6 @@
 /** The keys, on a sheet of their own. */
 import { h } from './dom.js';
-import { icon } from './icons.js';
+import { sheetView } from './sheet.js';
 
 const KEYS = [
   [['W', 'S', '+', '−'], 'zoom in and out, about the pinned entry'],
@@ -14,14 +14,9 @@ const KEYS = [
 ];
 
 export function helpView() {
-  const close = h('button', { type: 'button', class: 'icon-button', title: 'Close', 'aria-label': 'Close', onclick: () => root.close() }, icon('close'));
-  const root = h(
-    'dialog',
-    { class: 'help', 'data-test': 'help', 'aria-labelledby': 'help-title' },
-    h('div', { class: 'help-top' }, h('h2', { id: 'help-title' }, 'Keys'), h('span', { class: 'space' }), close),
+  return sheetView(
+    'help',
+    'Keys',
     h('dl', {}, KEYS.map(([keys, meaning]) => h('div', {}, h('dt', {}, keys.map((key) => h('kbd', {}, key))), h('dd', {}, meaning)))),
   );
-  // A click beside the sheet closes it.
-  root.addEventListener('click', (event) => event.target === root && root.close());
-  return { root, open: () => root.showModal() };
 }

@@ -1,11 +1,11 @@
 /** The user's own lines, most bytes first; each opens to its stack. */
 import { colourOf, swatch } from './bar.js';
-import { copyButton } from './copy.js';
 import { h } from './dom.js';
+import { copyPlaceButton } from './folders.js';
 import { bytes, countText, percent } from './format.js';
 import { icon } from './icons.js';
 import { moreRows } from './more.js';
-import { place, stackView, whereText } from './stack.js';
+import { place, stackView } from './stack.js';
 
 /** Rows shown before the rest is asked for. */
 const FIRST = 10;
@@ -60,7 +60,7 @@ function row(line, id, labelOf) {
     h(
       'tr',
       {},
-      h('td', { class: 'line-cell' }, h('div', { class: 'line-place' }, button, line.file !== '' && copyButton(whereText(line), { title: 'Copy file and line', className: 'small' }))),
+      h('td', { class: 'line-cell' }, h('div', { class: 'line-place' }, button, line.file !== '' && copyPlaceButton(line))),
       h('td', { class: 'category' }, swatch(line.category), category),
       h('td', { class: 'number blocks' }, countText(line.count)),
       h('td', { class: 'number' }, bytes(line.bytes)),

@@ -20,7 +20,7 @@ const ANYWHERE = new Set(['w', 'a', 's', 'd', '+', '=', '-', '_', '0', '[', ']',
  * Built once for each report.
  *
  * @param {import('#wasm').Painter} painter
- * @param {object} on the timeline's, the map's, the explorer's, and `copyText`, `show(entry)`, `device(number)`
+ * @param {object} on the timeline's, the map's, the explorer's, and `copyText`, `leaveOutFolders(isLeftOut)`, `show(entry)`, `device(number)`
  * @param {AbortSignal} signal
  */
 export function reportView(report, painter, on, signal) {
@@ -54,6 +54,7 @@ export function reportView(report, painter, on, signal) {
   return {
     root,
     update(state, changed) {
+      verdict.update(state);
       choice?.update(state);
       timeline.update(state, changed);
       blocks.update(state, changed);
@@ -66,9 +67,6 @@ export function reportView(report, painter, on, signal) {
     focusTimeline: timeline.focus,
     /** Does what a key means anywhere in the report, and answers whether it means anything. */
     key(name) {
-      if (help.root.open) {
-        return false;
-      }
       const act = { '/': explore.search, '?': help.open }[name];
       act?.();
       return act !== undefined || (ANYWHERE.has(name) && timeline.key(name));

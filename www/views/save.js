@@ -1,18 +1,20 @@
 /** Files made of what is shown. */
 import { h } from './dom.js';
 
-/** Saves what a canvas shows as `kind`: `png` with the surface behind it, or `svg` drawn anew. */
+/** Saves what a canvas shows, drawn anew: as `kind`, `png` with the surface behind it or `svg`. */
 export async function saveChart({ kind, canvas, painter, state, options, name }) {
   const base = name.replace(/\.(pickle|pkl|json|xz|gz|zst|zip)/g, '');
   if (kind === 'svg') {
     saveBlob(new Blob([painter.timelineSvg(state.shown, options)], { type: 'image/svg+xml' }), `${base}.svg`);
     return;
   }
-  const copy = h('canvas', { width: canvas.width, height: canvas.height });
+  const drawn = h('canvas');
+  painter.drawTimeline(drawn, state.shown, options);
+  const copy = h('canvas', { width: drawn.width, height: drawn.height });
   const context = copy.getContext('2d');
   context.fillStyle = getComputedStyle(canvas).getPropertyValue('--surface');
   context.fillRect(0, 0, copy.width, copy.height);
-  context.drawImage(canvas, 0, 0);
+  context.drawImage(drawn, 0, 0);
   saveBlob(await new Promise((resolve) => copy.toBlob(resolve)), `${base}.png`);
 }
 

@@ -1,9 +1,9 @@
 /** A call site as a row of a table that opens to its callers. */
 import { swatch } from './bar.js';
-import { copyButton } from './copy.js';
 import { h } from './dom.js';
+import { copyPlaceButton } from './folders.js';
 import { icon } from './icons.js';
-import { place, stackView, whereText } from './stack.js';
+import { place, stackView } from './stack.js';
 
 /**
  * The row, and the one below that holds the callers.
@@ -33,7 +33,7 @@ export function siteRows({ frames, category, category_label: label }, id, cells)
     h(
       'tr',
       {},
-      h('td', { class: 'line-cell' }, h('div', { class: 'line-place' }, line, innermost.file !== '' && copyButton(whereText(innermost), { title: 'Copy file and line', className: 'small' }))),
+      h('td', { class: 'line-cell' }, h('div', { class: 'line-place' }, line, innermost.file !== '' && copyPlaceButton(innermost))),
       h('td', { class: 'category' }, swatch(category), label),
       cells,
     ),

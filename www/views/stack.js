@@ -1,6 +1,6 @@
 /** A stack, innermost frame first, with everything that is not the user's folded away. */
-import { copyButton } from './copy.js';
 import { fill, h } from './dom.js';
+import { copyPlaceButton, whereText } from './folders.js';
 
 /** Runs of other people's frames are one line that opens. */
 export function stackView(frames) {
@@ -40,11 +40,6 @@ export function place({ file, line, name }) {
   );
 }
 
-/** `file:line`, as an editor opens it. */
-export function whereText({ file, line }) {
-  return line > 0 ? `${file}:${line}` : file;
-}
-
 function frameItem(frame) {
   const known = frame.file !== '' && frame.file !== '??';
   return h(
@@ -52,7 +47,7 @@ function frameItem(frame) {
     { class: 'frame', 'data-kind': frame.kind },
     h('span', { class: 'function', title: frame.name }, frame.name),
     known && place(frame),
-    known && frame.line > 0 && frame.kind !== 'cpp' && copyButton(whereText(frame), { title: 'Copy file and line', className: 'small' }),
+    known && frame.line > 0 && frame.kind !== 'cpp' && copyPlaceButton(frame),
   );
 }
 

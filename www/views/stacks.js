@@ -4,10 +4,10 @@ import { Latest } from '../latest.js';
 import { SELECTING, selectionOf } from '../state.js';
 import { swatch } from './bar.js';
 import { choiceView } from './choice.js';
-import { copyButton } from './copy.js';
 import { fill, h, oncePerFrame } from './dom.js';
+import { copyPlaceButton } from './folders.js';
 import { bytes, bytesText, countText, percent } from './format.js';
-import { place, stackView, whereText } from './stack.js';
+import { place, stackView } from './stack.js';
 import { treeTableView } from './treetable.js';
 import { onSight } from './sight.js';
 
@@ -174,7 +174,7 @@ export function stacksView(on, signal) {
         'div',
         { class: 'readout-facts' },
         h('p', { class: 'readout-title' }, h('strong', {}, isWhole ? 'All that is counted' : name)),
-        file !== '' && h('p', { class: 'map-line' }, place({ file, line, name }), copyButton(whereText({ file, line }), { title: 'Copy file and line', className: 'small' })),
+        file !== '' && h('p', { class: 'map-line' }, place({ file, line, name }), copyPlaceButton({ file, line })),
         h('p', {}, bytes(reading.bytes), ` in ${count === 1 ? 'one allocation' : `${countText(count)} allocations`}`, !isWhole && `, ${percent(share, 1)} of all`),
         own > 0 && own < reading.bytes && h('p', { class: 'quiet' }, bytes(own), ' of it not in the frames below'),
         h('p', {}, reading.bytes > 0 && ['mostly', swatch(category), label]),

@@ -59,7 +59,7 @@ export function timelineView(painter, on, signal, choice) {
   const tool = (name, title, act) => h('button', { type: 'button', class: 'icon-button', title, 'aria-label': title, onclick: act }, icon(name));
   const reset = tool('whole', 'Show everything (0)', () => on.window(whole()));
   const svg = tool('vector', 'Save the picture as SVG', () => ready() && save('svg'));
-  const save = (kind) => saveChart({ kind, canvas, painter, state, options: options(), name: state.report.file.name });
+  const save = (kind) => saveChart({ kind, canvas, painter, state, options: { ...options(), withoutFolders: state.withoutFolders }, name: state.report.file.name });
   const tools = h(
     'div',
     { class: 'tools' },

@@ -3,6 +3,7 @@ import { barView } from './bar.js';
 import { code } from './code.js';
 import { copyButton } from './copy.js';
 import { h, prose } from './dom.js';
+import { foldersView } from './folders.js';
 import { bytes, countText } from './format.js';
 
 /** Causes that are no failure of the program, or no finding at all. */
@@ -10,10 +11,11 @@ const TONES = { none: 'calm', insufficient_data: 'unsure' };
 
 /**
  * @param {object} report
- * @param {{copyText: () => Promise<string>, copyMarkdown: () => Promise<string>, show: (entry: number) => void}} on
+ * @param {{copyText: () => Promise<string>, copyMarkdown: () => Promise<string>, leaveOutFolders: (isLeftOut: boolean) => void, show: (entry: number) => void}} on
  */
 export function verdictView(report, on) {
   const { diagnosis, record } = report;
+  const folders = foldersView(on.leaveOutFolders);
   const headline = h('h1', { 'data-test': 'headline', tabindex: '-1', id: 'headline' }, prose(diagnosis.headline));
   const root = h(
     'section',
@@ -24,6 +26,7 @@ export function verdictView(report, on) {
       h('span', { class: 'badge', 'data-tone': TONES[diagnosis.cause] ?? 'bad' }, diagnosis.cause_label),
       h('span', { class: 'confidence', title: `Confidence ${diagnosis.confidence.toFixed(2)} of 1` }, confidenceWords(diagnosis)),
       h('span', { class: 'space' }),
+      folders.root,
       copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the verdict as Markdown, for an issue tracker' }),
       copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text', className: 'second' }),
     ),
@@ -36,7 +39,7 @@ export function verdictView(report, on) {
       h('p', { class: 'margin' }, 'With ', bytes(diagnosis.margin_bytes), ' less in use at this moment, the request would have gone through.'),
     reasons(diagnosis, on),
   );
-  return { root, headline };
+  return { root, headline, update: folders.update };
 }
 
 function shapeView({ form, label, meaning }) {

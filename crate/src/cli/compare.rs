@@ -7,6 +7,7 @@ use oomscope::compare::{Comparison, Unreadable};
 use oomscope::text::CompareText;
 use oomscope::text::markdown::CompareMarkdown;
 use oomscope::units::Bytes;
+use oomscope::view::folders::comparison_without_folders;
 use oomscope::view::summary;
 use std::fs::File;
 use std::num::NonZero;
@@ -36,6 +37,9 @@ pub(crate) struct CompareArguments {
     /// Cards that each run is replayed on, in bytes or as 80GiB; may be given again.
     #[arg(long, value_name = "SIZE")]
     capacity: Vec<Bytes>,
+    /// Name files without their folders, the compared ones too.
+    #[arg(long)]
+    strip_paths: bool,
 }
 
 /// Prints the comparison. The error names the file that it is about.
@@ -55,7 +59,12 @@ pub(crate) fn run(asked: &CompareArguments) -> Result<(), (PathBuf, String)> {
     let first_broken =
         unreadable.first().map(|broken| (broken.name.clone(), broken.message.clone()));
     let read = runs.len();
-    let Some(comparison) = Comparison::of(&runs, unreadable) else {
+    let compared = if asked.strip_paths {
+        comparison_without_folders(&runs, &unreadable)
+    } else {
+        Comparison::of(&runs, unreadable)
+    };
+    let Some(comparison) = compared else {
         let path =
             |name: &str| files.iter().find(|file| file.name == name).map(|file| file.path.clone());
         return Err(match first_broken {

@@ -18,10 +18,16 @@ pub(crate) struct MessageArguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Leave the folders out of all paths.
+    #[arg(long)]
+    strip_paths: bool,
 }
 
 pub(crate) fn run(asked: &MessageArguments) -> Result<(), String> {
-    let report = MessageReport::of(&message::read(&read(&asked.file)?));
+    let mut report = MessageReport::of(&message::read(&read(&asked.file)?));
+    if asked.strip_paths {
+        report.leave_out_folders();
+    }
     print(&report, &MessageText(&report), asked.json)
 }
 

@@ -20,6 +20,9 @@ pub(crate) struct ReportArguments {
     /// Print the verdict as Markdown, for an issue tracker.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
+    /// Name files without their folders; of installed packages, the path among them stays.
+    #[arg(long)]
+    strip_paths: bool,
 }
 
 pub(crate) fn run(asked: &ReportArguments) -> Result<(), String> {
@@ -54,6 +57,9 @@ fn read(asked: &ReportArguments) -> Result<Report, String> {
     if asked.json {
         report.verify(&snapshot, &findings);
         report.summarise(&snapshot, &findings);
+    }
+    if asked.strip_paths {
+        report.leave_out_folders();
     }
     Ok(report)
 }

@@ -146,6 +146,14 @@ impl Comparison {
         Some(comparison)
     }
 
+    /// The file of every frame.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let growth = self.growth.iter_mut().flat_map(|growth| &mut growth.growing);
+        let growing = self.growing.iter_mut().chain(growth).map(|row| &mut row.stack);
+        let differing = self.difference.by_stack.iter_mut().map(|row| &mut row.stack);
+        growing.chain(differing).flatten().map(|frame| &mut frame.file)
+    }
+
     /// The first run after the first one whose peak is more than `percent` above it, as its name and
     /// how much that is in percent.
     #[must_use]

@@ -71,6 +71,11 @@ impl Sites {
         let frames = self.sites.get(site as usize).map(Vec::as_slice).unwrap_or_default();
         frames.iter().filter_map(|frame| self.frames.get(*frame as usize)).collect()
     }
+
+    /// The file of every frame.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.frames.iter_mut().map(|frame| &mut frame.file)
+    }
 }
 
 /// Makes the [`Sites`] of a snapshot, each stack looked at once.

@@ -138,6 +138,21 @@ pub struct LineReport {
     pub frames: Vec<FrameView>,
 }
 
+impl DiagnosisReport {
+    /// The file of every line and frame.
+    pub(super) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let lines = self.lines.iter_mut().flat_map(|line| {
+            std::iter::once(&mut line.file)
+                .chain(line.frames.iter_mut().map(|frame| &mut frame.file))
+        });
+        let claims = self.ranking.iter_mut().chain(&mut self.contributing);
+        let stacks = claims
+            .flat_map(|claim| &mut claim.evidence)
+            .filter_map(|evidence| evidence.stack.as_mut());
+        lines.chain(stacks.flatten().map(|frame| &mut frame.file))
+    }
+}
+
 pub(super) fn diagnosis_report(snapshot: &Snapshot, findings: &Findings) -> DiagnosisReport {
     let diagnosis = &findings.diagnosis;
     let device = findings.device(diagnosis.device);

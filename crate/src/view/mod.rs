@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completion;
 pub mod diagnosis;
 pub mod entry;
+pub mod folders;
 pub mod frames;
 pub mod message;
 pub mod question;

@@ -14,6 +14,7 @@ use crate::units::Signed;
 use crate::view::compare::CompareView;
 use crate::view::compare::alone::AloneView;
 use crate::view::compare::course::CourseView;
+use crate::view::folders::comparison_without_folders;
 use crate::view::summary;
 use js_sys::Uint8Array;
 use plotters::prelude::IntoDrawingArea;
@@ -40,6 +41,9 @@ struct Answer {
     unreadable: Vec<Unreadable>,
     text: String,
     markdown: String,
+    /// The same without folders.
+    text_without_folders: String,
+    markdown_without_folders: String,
 }
 
 /// The files to compare of those given, in their order, as `[{place, name}]`: those of a folder
@@ -88,8 +92,8 @@ pub fn run_of(
     Ok(Uint8Array::from(bytes.as_slice()).into())
 }
 
-/// Compares runs that [`run_of`] answered: `{comparison, alone, unreadable, text, markdown}`.
-/// `unreadable` are the other files, `[{name, message}]`.
+/// Compares runs that [`run_of`] answered: `{comparison, alone, unreadable, text, markdown,
+/// text_without_folders, markdown_without_folders}`. `unreadable` are the other files, `[{name, message}]`.
 ///
 /// # Errors
 /// An object `{kind, message}`, where the bytes are none of a run.
@@ -103,10 +107,14 @@ pub fn compare(runs: Vec<Uint8Array>, unreadable: JsValue) -> Result<JsValue, Js
         read.push(carried::from_bytes(&bytes.to_vec()).map_err(|error| wrong(error.to_string()))?);
     }
     let comparison = Comparison::of(&read, unreadable.clone());
-    let printed = |text: fn(&Comparison) -> String| comparison.as_ref().map(text);
+    let without_folders = comparison_without_folders(&read, &unreadable);
+    let text = |found: &Comparison| CompareText(found).to_string();
+    let markdown = |found: &Comparison| CompareMarkdown(found).to_string();
     plain(&Answer {
-        text: printed(|found| CompareText(found).to_string()).unwrap_or_default(),
-        markdown: printed(|found| CompareMarkdown(found).to_string()).unwrap_or_default(),
+        text: comparison.as_ref().map(text).unwrap_or_default(),
+        markdown: comparison.as_ref().map(markdown).unwrap_or_default(),
+        text_without_folders: without_folders.as_ref().map(text).unwrap_or_default(),
+        markdown_without_folders: without_folders.as_ref().map(markdown).unwrap_or_default(),
         comparison: comparison.as_ref().map(|found| CompareView::of(found, &read)),
         alone: match read.as_slice() {
             [run] => Some(AloneView::of(run)),

@@ -144,12 +144,15 @@ impl Session {
         plain(&table.rows(snapshot, &findings.kinds, found, from as usize, to as usize))
     }
 
-    /// The latest table as comma-separated values; empty before there is one.
+    /// The latest table as comma-separated values, files with their folders or without; empty
+    /// before there is one.
     #[wasm_bindgen(js_name = allocationsCsv)]
     #[must_use]
-    pub fn allocations_csv(&self) -> String {
+    pub fn allocations_csv(&self, has_folders: bool) -> String {
         self.table()
-            .map(|(snapshot, findings, found, table)| table.csv(snapshot, &findings.kinds, found))
+            .map(|(snapshot, findings, found, table)| {
+                table.csv(snapshot, &findings.kinds, found, has_folders)
+            })
             .unwrap_or_default()
     }
 

@@ -8,6 +8,7 @@ use crate::chart::theme::Theme;
 use crate::chart::window::Window;
 use crate::chart::{Picture, hit};
 use crate::units::{Bytes, Count};
+use crate::view::folders;
 use crate::view::report::RECORD_CODE;
 
 /// Columns of a timeline's plot area in a canvas of so many CSS pixels: how many to ask of the
@@ -91,6 +92,13 @@ pub fn bytes_text(bytes: f64) -> String {
 #[wasm_bindgen(js_name = countText)]
 pub fn count_text(count: f64) -> String {
     Count(count.round() as u64).to_string()
+}
+
+/// A frame's file without its folders.
+#[wasm_bindgen(js_name = withoutFolders)]
+#[must_use]
+pub fn without_folders(file: &str) -> String {
+    folders::without_folders(file).to_owned()
 }
 
 /// How to record a snapshot that can tell, as Python.

@@ -3,6 +3,7 @@
 use plotters::prelude::{IntoDrawingArea, SVGBackend};
 use plotters_canvas::CanvasBackend;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
@@ -54,6 +55,9 @@ pub(super) struct Options {
     /// Lanes to keep free for annotations.
     #[serde(default)]
     lanes: u32,
+    /// Whether to leave the folders out of the annotations' names.
+    #[serde(default)]
+    without_folders: bool,
     /// The window; the view's own range when it is left out.
     begin: Option<u32>,
     end: Option<u32>,
@@ -63,6 +67,10 @@ impl Options {
     fn window(&self, view: &TimelineView) -> Window {
         let begin = self.begin.unwrap_or(view.begin);
         Window { begin, end: self.end.unwrap_or(view.end).max(begin) }
+    }
+
+    fn shown<'v>(&self, view: &'v TimelineView) -> Cow<'v, TimelineView> {
+        if self.without_folders { Cow::Owned(view.without_folders()) } else { Cow::Borrowed(view) }
     }
 }
 
@@ -104,10 +112,10 @@ impl Painter {
     /// Draws a timeline and returns its plot area, `{left, top, right, bottom}` in CSS pixels.
     ///
     /// `options` are `{width, height, ratio, dark, selected?, range?, marked?, emphasis?, lanes?,
-    /// begin?, end?}`: the canvas's size in CSS pixels, the screen's pixel ratio, the selected
-    /// entry, the selected range of entries `[begin, end]`, the allocation to stand out, the one
-    /// band to keep its colour, the lanes to keep free for annotations, and the places to show where
-    /// they are not the view's own.
+    /// withoutFolders?, begin?, end?}`: the canvas's size in CSS pixels, the screen's pixel ratio,
+    /// the selected entry, the selected range of entries `[begin, end]`, the allocation to stand
+    /// out, the one band to keep its colour, the lanes to keep free for annotations, whether these
+    /// name paths without folders, and the places to show where they are not the view's own.
     ///
     /// # Errors
     /// A JavaScript `Error` when the view or the options are not of this form, or the canvas
@@ -121,6 +129,7 @@ impl Painter {
     ) -> Result<JsValue, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let Timeline { view, pixels } = self.view(&view)?;
+        let view = &*options.shown(view);
         let (picture, context) = cleared(&canvas, &options)?;
         let theme = Theme::of(options.dark);
         let window = options.window(view);
@@ -145,6 +154,7 @@ impl Painter {
     pub fn timeline_svg(&mut self, view: JsValue, options: JsValue) -> Result<String, JsError> {
         let options: Options = serde_wasm_bindgen::from_value(options)?;
         let Timeline { view, .. } = self.view(&view)?;
+        let view = &*options.shown(view);
         let picture = Picture::from_css(options.width, options.height, 1.0);
         let size = (picture.width_px.unsigned_abs(), picture.height_px.unsigned_abs());
         let mut svg = String::new();

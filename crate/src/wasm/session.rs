@@ -310,19 +310,28 @@ impl Session {
         found.map_or(Ok(JsValue::NULL), |found| plain(&complete(found, &message::read(text))))
     }
 
-    /// The report as plain text; empty before a file is open.
+    /// The report as plain text, files with their folders or without; empty before a file is open.
     #[must_use]
-    pub fn text(&self) -> String {
-        self.opened.as_ref().map(|(.., report)| ReportText(report).to_string()).unwrap_or_default()
+    pub fn text(&self, has_folders: bool) -> String {
+        self.printed(has_folders, |report| ReportText(report).to_string())
     }
 
-    /// The verdict as Markdown; empty before a file is open.
+    /// The verdict as Markdown, files with their folders or without; empty before a file is open.
     #[must_use]
-    pub fn markdown(&self) -> String {
-        self.opened
-            .as_ref()
-            .map(|(.., report)| ReportMarkdown(report).to_string())
-            .unwrap_or_default()
+    pub fn markdown(&self, has_folders: bool) -> String {
+        self.printed(has_folders, |report| ReportMarkdown(report).to_string())
+    }
+
+    fn printed(&self, has_folders: bool, print: fn(&Report) -> String) -> String {
+        match &self.opened {
+            None => String::new(),
+            Some((.., report)) if has_folders => print(report),
+            Some((.., report)) => {
+                let mut report = report.clone();
+                report.leave_out_folders();
+                print(&report)
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::findings::lines::is_unseen;
 use crate::snapshot::Snapshot;
 use crate::snapshot::stack::StackId;
 use crate::timeline::allocation::AllocationId;
+use crate::view::folders::without_folders;
 use crate::view::frames::holder_view;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -110,9 +111,15 @@ impl Table {
     }
 
     /// All rows as comma-separated values, with a head and lines that end as RFC 4180 has them; the
-    /// first million of more.
+    /// first million of more. `has_folders` says whether files are named with their folders.
     #[must_use]
-    pub fn csv(&self, snapshot: &Snapshot, kinds: &FrameKinds, device: &Device) -> String {
+    pub fn csv(
+        &self,
+        snapshot: &Snapshot,
+        kinds: &FrameKinds,
+        device: &Device,
+        has_folders: bool,
+    ) -> String {
         let mut out = String::from(
             "size_bytes,requested_bytes,category,made_at_entry,freed_at_entry,lifetime_entries,lifetime_us,stream,pool,file,line,function\r\n",
         );
@@ -132,7 +139,7 @@ impl Table {
                 number(row.lifetime_us),
                 row.stream,
                 quoted(row.pool),
-                quoted(&row.file),
+                quoted(if has_folders { &row.file } else { without_folders(&row.file) }),
                 row.line,
                 quoted(&row.function),
             );
