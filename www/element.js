@@ -14,7 +14,9 @@ import { instanceReady } from './instance.js';
 import { listenToKeys } from './keys.js';
 import { fragmentOf, stateOf } from './link.js';
 import { Opening } from './opening.js';
+import { offlinePage } from './platform.js';
 import { Questions } from './questions.js';
+import { savedPage } from './saved.js';
 import { freshReport, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
@@ -32,6 +34,7 @@ import { messageView } from './views/message.js';
 import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
 import rows from './views/rows.css';
+import { baseOf, saveBlob } from './views/save.js';
 import stacks from './views/stacks.css';
 import start from './views/start.css';
 import { startView } from './views/start.js';
@@ -45,6 +48,9 @@ const LINK_MS = 250;
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
+  static version = VERSION;
+  /** What it was built from; empty where the build did not know. */
+  static commit = COMMIT;
 
   #store = new Store();
   #painter = null;
@@ -54,6 +60,8 @@ class OomScope extends HTMLElement {
   #shown = null;
   /** The file of the report. */
   #file = null;
+  /** Where the next report is to be shown, as the fragment of an address. */
+  #view = '';
   /** Whether the file on its way, or open, is one of the comparison. */
   #isCompared = false;
 
@@ -161,6 +169,18 @@ class OomScope extends HTMLElement {
 
   // Opening
 
+  /**
+   * Opens a snapshot that the page has.
+   *
+   * @param {Blob} blob
+   * @param {string} name
+   * @param {string} view the fragment of an address that leads to a view of it
+   */
+  open(blob, name, view = '') {
+    this.#openFile({ blob, path: name });
+    this.#view = view;
+  }
+
   /** One file is opened, several are compared. */
   #given({ files, areFound }) {
     if (files.length === 1 && !areFound) {
@@ -172,6 +192,7 @@ class OomScope extends HTMLElement {
   }
 
   #openFile({ blob, path }, isCompared = false) {
+    this.#view = '';
     this.#isCompared = isCompared;
     if (!isCompared) {
       this.#comparing.stop();
@@ -180,6 +201,7 @@ class OomScope extends HTMLElement {
   }
 
   #openUrl(url) {
+    this.#view = '';
     this.#isCompared = false;
     this.#comparing.stop();
     this.#opening.url(url);
@@ -194,7 +216,7 @@ class OomScope extends HTMLElement {
       this.#comparing.close();
     }
     const compared = this.#isCompared ? this.#store.state.compared : null;
-    const linked = this.hasAttribute('linked') ? stateOf(location.hash.slice(1), report) : {};
+    const linked = stateOf((this.hasAttribute('linked') && location.hash.slice(1)) || this.#view, report);
     this.#store.set({ phase: 'report', loading: null, error: null, reading: null, compared, ...freshReport(report), ...linked });
     this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
   }
@@ -283,7 +305,7 @@ class OomScope extends HTMLElement {
     if (changed.has('report')) {
       this.#shown?.abort();
       this.#shown = state.report === null ? null : new AbortController();
-      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#questions.events(), this.#shown.signal);
+      this.#report = state.report === null ? null : reportView(state.report, this.#painter, this.#reportEvents(), this.#shown.signal);
       this.#report?.update(state, new Set(Object.keys(state)));
     }
     if (changed.has('compared')) {
@@ -309,6 +331,24 @@ class OomScope extends HTMLElement {
       return loadingView({ cancel: () => this.#opening.cancel() });
     }
     return phase === 'comparing' ? comparingView({ cancel: () => this.#comparing.cancel() }) : null;
+  }
+
+  #reportEvents() {
+    return { ...this.#questions.events(), savePage: () => this.#savePage() };
+  }
+
+  /** Saves the offline page with the file and the view inside, and answers whether it could. */
+  async #savePage() {
+    const { state } = this.#store;
+    const { name, container } = state.report.file;
+    try {
+      const page = await savedPage(await offlinePage(), { blob: this.#file.blob, name, container }, fragmentOf(state));
+      saveBlob(page, `${baseOf(name)}.html`);
+      return true;
+    } catch (error) {
+      this.#store.set({ error: `The page could not be saved: ${error.message}.` });
+      return false;
+    }
   }
 
   #compareEvents() {
