@@ -33,5 +33,5 @@ export function toldButton(act, { picture, label = null, title, className = '', 
       said.textContent = '';
     }, SAID_MS);
   });
-  return h('span', { class: 'copy' }, button, said);
+  return h('span', { class: `copy ${className}` }, button, said);
 }
