@@ -1,6 +1,9 @@
 # `make serve` builds the pages and serves them; `make test` runs every check. Both install what
 # is missing first.
-.PHONY: serve test test-ray bench build shots clean audit
+.PHONY: serve test test-ray bench build shots clean audit install wheel test-wheel
+
+# The page that the program carries, and what it was built from.
+CARRIED = OOMSCOPE_PAGE="$(CURDIR)/dist/oomscope.html" OOMSCOPE_COMMIT="$$(git describe --always --dirty --tags 2> /dev/null || true)"
 
 serve: build
 	node www/serve.mjs dist/site
@@ -10,11 +13,27 @@ build:
 	www/wasm.sh
 	node www/build.mjs
 
+# The program in cargo's own folder, with the page inside.
+install: build
+	$(CARRIED) cargo install --locked --path crate
+
+# dist/*.whl: the program with the page inside, and the Python package.
+wheel: build
+	python3 -m venv target/maturin
+	target/maturin/bin/pip install --quiet 'maturin>=1.9,<2'
+	echo "COMMIT = \"$$(git describe --always --dirty --tags 2> /dev/null || true)\"" > crate/python/oomscope/_commit.py
+	$(CARRIED) target/maturin/bin/maturin build --release --locked --out dist
+
+# No part of `make test`: a release build of the program takes minutes.
+test-wheel: wheel
+	python3 crate/python/tests/wheel.py dist/*.whl
+
 test:
 	.ci/setup test
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked
+	cd crate/python/tests && python3 -m unittest
 	www/wasm.sh clippy --locked
 	www/wasm.sh --locked
 	node www/build.mjs

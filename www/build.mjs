@@ -11,6 +11,7 @@ import { gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
 import { licences, licencesText } from './licences.mjs';
 import { headersFile, offlinePolicy, sitePolicy } from './policy.mjs';
+import { filled } from './skeleton.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(ROOT);
@@ -41,9 +42,9 @@ const workerText = await bundle('www/worker.js', { format: 'iife' });
 constants.BUILD_ID = JSON.stringify(digest(wasm, workerText).slice(0, 12));
 
 rmSync('dist', { recursive: true, force: true });
+await buildOffline();
 await buildSite();
 await buildEmbed();
-await buildOffline();
 printSizes();
 
 async function buildSite() {
@@ -63,6 +64,7 @@ async function buildSite() {
   write('dist/site/LICENCES.txt', licencesText(licensed));
   cpSync('www/icon.svg', 'dist/site/icon.svg');
   cpSync(SAMPLE, 'dist/site/sample.pickle.xz');
+  cpSync('dist/oomscope.html', 'dist/site/oomscope.html');
 }
 
 async function buildEmbed() {
@@ -70,27 +72,46 @@ async function buildEmbed() {
   write('dist/embed/oom-worker.js', workerText);
   write('dist/embed/oomscope_bg.wasm', wasm);
   write('dist/embed/LICENCES.txt', licencesText(licensed));
-  cpSync('www/embed/README.md', 'dist/embed/README.md');
+  cpSync('dist/oomscope.html', 'dist/embed/oomscope.html');
+  for (const file of ['README.md', 'oom-scope.d.ts']) {
+    cpSync(`www/embed/${file}`, `dist/embed/${file}`);
+  }
+  for (const file of ['LICENSE-APACHE', 'LICENSE-MIT']) {
+    cpSync(file, `dist/embed/${file}`);
+  }
+  const manifest = JSON.parse(readFileSync('www/embed/package.json', 'utf8'));
+  write('dist/embed/package.json', `${JSON.stringify({ ...manifest, version, gitHead: commit }, null, 2)}\n`);
 }
 
 /** The hosted page with everything inside and nothing to fetch. */
 async function buildOffline() {
-  const script = inScriptElement(await bundle('www/element.js', { plugins: [offline()] }));
+  const skeleton = offlineSkeleton();
+  const script = inScriptElement(await bundle('www/offline.js', { plugins: [offline(skeleton)] }));
   const style = readFileSync('www/page.css', 'utf8');
-  const icon = `data:image/svg+xml;base64,${readFileSync('www/icon.svg', 'base64')}`;
-  const packed = gzipSync(wasm, { level: 9 }).toString('base64');
   const policy = offlinePolicy(integrity(script), integrity(style));
-  const html = replaceAll(readFileSync('www/index.html', 'utf8'), {
-    POLICY: policy,
+  const packed = gzipSync(wasm, { level: 9 }).toString('base64');
+  write('dist/LICENCES.txt', licencesText(licensed));
+  write('dist/oomscope.html', filled(skeleton, { policy, style, wasm: packed, script }));
+}
+
+/** The offline page without its pieces. */
+function offlineSkeleton() {
+  const page = readFileSync('www/index.html', 'utf8');
+  const icon = `data:image/svg+xml;base64,${readFileSync('www/icon.svg', 'base64')}`;
+  // The data comes before the script that reads it, and the snapshot first, for it is looked for by name.
+  const scripts = [
+    '<script type="application/octet-stream" id="oomscope-snapshot"></script>',
+    '<script type="application/gzip" id="oomscope-wasm">{wasm}</script>',
+    '<script type="module" id="oomscope-script">{script}</script>',
+  ];
+  return replaceAll(page, {
+    POLICY: '{policy}',
     'href="icon.svg"': `href="${icon}"`,
-    '<link rel="stylesheet" href="page.css">': `<style>${style}</style>`,
+    '<link rel="stylesheet" href="page.css">': '<style id="oomscope-style">{style}</style>',
     '<script type="module" src="site.js"></script>\n': '',
     ' sample="sample.pickle.xz"': '',
-    // The data comes before the script that reads it.
-    '</body>': `<script type="application/gzip" id="oomscope-wasm">${packed}</script>\n<script type="module">${script}</script>\n</body>`,
+    '</body>': `${scripts.join('\n')}\n</body>`,
   });
-  write('dist/oomscope.html', html);
-  write('dist/LICENCES.txt', licencesText(licensed));
 }
 
 async function bundle(entry, options = {}) {
@@ -123,14 +144,15 @@ function licencesModule() {
   };
 }
 
-/** Puts platform-offline.js in the place of platform.js, and the worker’s text into it. */
-function offline() {
+/** Puts platform-offline.js in the place of platform.js, and the worker’s text and the page’s skeleton into it. */
+function offline(skeleton) {
+  const texts = { 'worker-text': workerText, 'page-skeleton': skeleton };
   return {
     name: 'offline',
     setup(build) {
       build.onResolve({ filter: /\/platform\.js$/ }, () => ({ path: path.resolve('www/platform-offline.js') }));
-      build.onResolve({ filter: /^worker-text$/ }, () => ({ path: 'worker-text', namespace: 'built' }));
-      build.onLoad({ filter: /.*/, namespace: 'built' }, () => ({ contents: workerText, loader: 'text' }));
+      build.onResolve({ filter: /^(worker-text|page-skeleton)$/ }, ({ path: name }) => ({ path: name, namespace: 'built' }));
+      build.onLoad({ filter: /.*/, namespace: 'built' }, ({ path: name }) => ({ contents: texts[name], loader: 'text' }));
     },
   };
 }

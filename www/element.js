@@ -14,9 +14,11 @@ import { instanceReady } from './instance.js';
 import { listenToKeys } from './keys.js';
 import { fragmentOf, stateOf } from './link.js';
 import { Opening } from './opening.js';
+import { offlinePage } from './platform.js';
 import { Questions } from './questions.js';
-import { freshReport, Store } from './state.js';
 import { remember, remembered } from './remember.js';
+import { savedPage } from './saved.js';
+import { freshReport, Store } from './state.js';
 import base from './style.css';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
 import blocks from './views/blocks.css';
@@ -34,6 +36,7 @@ import { messageView } from './views/message.js';
 import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
 import rows from './views/rows.css';
+import { baseOf, saveBlob } from './views/save.js';
 import sheet from './views/sheet.css';
 import stacks from './views/stacks.css';
 import start from './views/start.css';
@@ -48,6 +51,9 @@ const LINK_MS = 250;
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'sample', 'theme'];
+  static version = VERSION;
+  /** What it was built from; empty where the build did not know. */
+  static commit = COMMIT;
 
   #store = new Store();
   #painter = null;
@@ -57,6 +63,8 @@ class OomScope extends HTMLElement {
   #shown = null;
   /** The file of the report. */
   #file = null;
+  /** Where the next report is to be shown, as the fragment of an address. */
+  #view = '';
   /** Whether the file on its way, or open, is one of the comparison. */
   #isCompared = false;
 
@@ -165,6 +173,18 @@ class OomScope extends HTMLElement {
 
   // Opening
 
+  /**
+   * Opens a snapshot that the page has.
+   *
+   * @param {Blob} blob
+   * @param {string} name
+   * @param {string} view the fragment of an address that leads to a view of it
+   */
+  open(blob, name, view = '') {
+    this.#openFile({ blob, path: name });
+    this.#view = view;
+  }
+
   /** One file is opened, several are compared. */
   #given({ files, areFound }) {
     if (files.length === 1 && !areFound) {
@@ -176,6 +196,7 @@ class OomScope extends HTMLElement {
   }
 
   #openFile({ blob, path }, isCompared = false) {
+    this.#view = '';
     this.#isCompared = isCompared;
     if (!isCompared) {
       this.#comparing.stop();
@@ -184,6 +205,7 @@ class OomScope extends HTMLElement {
   }
 
   #openUrl(url) {
+    this.#view = '';
     this.#isCompared = false;
     this.#comparing.stop();
     this.#opening.url(url);
@@ -198,7 +220,7 @@ class OomScope extends HTMLElement {
       this.#comparing.close();
     }
     const compared = this.#isCompared ? this.#store.state.compared : null;
-    const linked = this.hasAttribute('linked') ? stateOf(location.hash.slice(1), report) : {};
+    const linked = stateOf((this.hasAttribute('linked') && location.hash.slice(1)) || this.#view, report);
     this.#store.set({ phase: 'report', loading: null, error: null, reading: null, compared, ...freshReport(report), ...linked });
     this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
   }
@@ -317,7 +339,29 @@ class OomScope extends HTMLElement {
   }
 
   #reportEvents() {
-    return { ...this.#questions.events(), leaveOutFolders: (withoutFolders) => this.#leaveOutFolders(withoutFolders) };
+    return {
+      ...this.#questions.events(),
+      leaveOutFolders: (withoutFolders) => this.#leaveOutFolders(withoutFolders),
+      savePage: () => this.#savePage(),
+    };
+  }
+
+  /** Saves the offline page with the file and the view inside, and answers whether it could. */
+  async #savePage() {
+    const { state } = this.#store;
+    const { name, container } = state.report.file;
+    if (state.withoutFolders) {
+      this.#store.set({ error: 'The page holds the snapshot as it is, which names your folders. To save it all the same, switch off “Leave out folders”; a copy as Markdown leaves them out.' });
+      return false;
+    }
+    try {
+      const page = await savedPage(await offlinePage(), { blob: this.#file.blob, name, container }, fragmentOf(state));
+      saveBlob(page, `${baseOf(name)}.html`);
+      return true;
+    } catch (error) {
+      this.#store.set({ error: `The page could not be saved: ${error.message}.` });
+      return false;
+    }
   }
 
   #compareEvents() {

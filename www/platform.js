@@ -1,7 +1,7 @@
 /**
- * Where the compiled module and the worker come from when the page has files of its own.
+ * Where the compiled module, the worker and the page to save come from when the page has files of its own.
  *
- * The hosted page and the embed both find them beside this script. The offline page has no files:
+ * The hosted page and the embed find them beside this script. The offline page has no files:
  * the build puts `platform-offline.js` in this module's place, and nothing else differs.
  */
 import { workerAddress } from './trusted.js';
@@ -9,6 +9,7 @@ import { workerAddress } from './trusted.js';
 // The query changes with every build, so that a browser never mixes the files of two of them.
 const wasmUrl = new URL(`oomscope_bg.wasm?v=${BUILD_ID}`, import.meta.url);
 const workerUrl = new URL(`oom-worker.js?v=${BUILD_ID}`, import.meta.url);
+const pageUrl = new URL(`oomscope.html?v=${BUILD_ID}`, import.meta.url);
 
 let compiling = null;
 
@@ -30,6 +31,15 @@ async function fetchModule() {
   return response.headers.get('content-type') === 'application/wasm'
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** The offline page, as it is built. */
+export async function offlinePage() {
+  const response = await fetch(pageUrl);
+  if (!response.ok) {
+    throw new Error(`${pageUrl.pathname} answered ${response.status}`);
+  }
+  return response.text();
 }
 
 /** A new worker, which waits for the compiled module. */

@@ -29,5 +29,5 @@ pub mod wasm;
 /// The version of this build, as printed by every deliverable.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that it was built from, where the build was told (`OOMSCOPE_COMMIT`).
+/// The commit that it was built from, where the build was told (`OOMSCOPE_COMMIT`) or asked git.
 pub const COMMIT: Option<&str> = option_env!("OOMSCOPE_COMMIT");

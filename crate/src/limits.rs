@@ -51,3 +51,7 @@ pub const SUMMARY_BYTES: u64 = 256 << 20;
 /// Longest error text or log, in bytes. Reading takes twice that in memory, which a browser still
 /// has; the first message of a longer log is in its first gigabyte all the same.
 pub const MESSAGE_BYTES: u64 = 512 << 20;
+
+/// Longest base64 of a snapshot in a page, in bytes: Chrome's longest text has 24 letters less than
+/// 512 MiB, and all of it is one text.
+pub const PAGE_TEXT_BYTES: u64 = (380 << 20) / 3 * 4;

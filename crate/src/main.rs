@@ -1,8 +1,9 @@
-//! The command line: `oomscope report FILE`, `oomscope compare A B [C…]`, `oomscope what-if FILE`,
-//! `oomscope message [FILE|-]`.
+//! The command line: `oomscope report FILE`, `oomscope open FILE`, `oomscope html FILE -o PAGE`,
+//! `oomscope compare A B [C…]`, `oomscope what-if FILE`, `oomscope message [FILE|-]`.
 
 mod cli {
     pub(crate) mod compare;
+    pub(crate) mod html;
     pub(crate) mod message;
     pub(crate) mod output;
     pub(crate) mod report;
@@ -10,7 +11,7 @@ mod cli {
 }
 
 use clap::{Parser, Subcommand};
-use cli::{compare, message, report, what_if};
+use cli::{compare, html, message, report, what_if};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,6 +29,10 @@ struct CommandLine {
 enum Command {
     /// What happened, where, and what to do (also without this word: `oomscope FILE`).
     Report(report::ReportArguments),
+    /// Open a snapshot in the browser: one page with everything inside, which asks no server.
+    Open(html::OpenArguments),
+    /// Write one HTML file of the page and a snapshot as it is, paths and all, to send or to keep.
+    Html(html::HtmlArguments),
     /// What two or more snapshots or summaries differ by: moments of one run, runs, ranks of a job.
     Compare(compare::CompareArguments),
     /// What the same program would reserve under other allocator settings or another limit.
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
     };
     let printed = match (arguments.command, arguments.report) {
         (Some(Command::Compare(asked)), _) => compare::run(&asked),
+        (Some(Command::Open(asked)), _) => html::open(&asked).map_err(about(&asked.file)),
+        (Some(Command::Html(asked)), _) => html::write(&asked).map_err(about(&asked.file)),
         (Some(Command::WhatIf(asked)), _) => what_if::run(&asked).map_err(about(&asked.file)),
         (Some(Command::Message(asked)), _) => message::run(&asked).map_err(about(&asked.file)),
         (Some(Command::Report(asked)), _) | (None, Some(asked)) => {

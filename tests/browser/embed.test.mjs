@@ -1,10 +1,12 @@
 /** The embed, from dist/embed, in a page such as a documentation tool makes. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
 import { hostileNames, temporaryFolder } from './files.mjs';
-import { DIST, FIXTURE, opened, setUp, shownRange, visit } from './harness.mjs';
+import { DIST, FIXTURE, opened, ROOT, setUp, shownRange, visit } from './harness.mjs';
 
 const folder = temporaryFolder();
 const shared = setUp(folder);
@@ -52,3 +54,34 @@ test('an element that leaves the page ends its worker', () =>
     await page.evaluate(() => document.querySelectorAll('oom-scope').forEach((element) => element.remove()));
     await Promise.all(ended);
   }));
+
+test('the package is packed, installed into a project and imported', async () => {
+  const project = path.join(folder, 'project');
+  mkdirSync(project);
+  writeFileSync(path.join(project, 'package.json'), '{ "name": "project", "private": true }');
+  const npm = (...args) => execFileSync('npm', args, { cwd: project, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
+  const archive = npm('pack', '--silent', path.join(DIST, 'embed'));
+  npm('install', '--offline', '--no-audit', '--no-fund', `./${archive}`);
+  const { resolve } = createRequire(path.join(project, 'index.js'));
+  const script = path.relative(project, resolve('oomscope'));
+  const version = /^version = "(.*)"/m.exec(readFileSync(path.join(ROOT, 'Cargo.toml'), 'utf8'))[1];
+  assert.equal(JSON.parse(readFileSync(resolve('oomscope/package.json'), 'utf8')).version, version);
+  writeFileSync(
+    path.join(project, 'index.html'),
+    `<!doctype html>
+<title>Project</title>
+<link rel="icon" href="data:,">
+<script type="importmap">{ "imports": { "oomscope": "./${script}" } }</script>
+<script type="module">import 'oomscope';</script>
+<oom-scope src="../static/varlen.pickle.xz"></oom-scope>
+`,
+  );
+  await visit(shared.browser, `${shared.origin}/project/`, async (page) => {
+    await opened(page);
+    const told = await page.evaluate(() => customElements.get('oom-scope').version);
+    assert.equal(told, version);
+    const saving = page.waitForEvent('download');
+    await page.getByTestId('save-page').click();
+    assert.equal((await saving).suggestedFilename(), 'varlen.html');
+  });
+});

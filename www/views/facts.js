@@ -2,7 +2,7 @@
 import { h, prose } from './dom.js';
 import { bytes, countText } from './format.js';
 
-const CONTAINERS = { pickle: 'plain pickle', gzip: 'gzip', xz: 'xz', zstd: 'Zstandard', zip: 'zip', html: 'viewer page', json: 'JSON' };
+const CONTAINERS = { pickle: 'plain pickle', gzip: 'gzip', xz: 'xz', zstd: 'Zstandard', zip: 'zip', html: 'page with a snapshot inside', json: 'JSON' };
 
 export function factsView(report) {
   const { file, warnings, devices } = report;

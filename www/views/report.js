@@ -20,7 +20,7 @@ const ANYWHERE = new Set(['w', 'a', 's', 'd', '+', '=', '-', '_', '0', '[', ']',
  * Built once for each report.
  *
  * @param {import('#wasm').Painter} painter
- * @param {object} on the timeline's, the map's, the explorer's, and `copyText`, `leaveOutFolders(isLeftOut)`, `show(entry)`, `device(number)`
+ * @param {object} on the timeline's, the map's, the explorer's, and `copyText`, `leaveOutFolders(isLeftOut)`, `savePage`, `show(entry)`, `device(number)`
  * @param {AbortSignal} signal
  */
 export function reportView(report, painter, on, signal) {

@@ -3,7 +3,7 @@ import { h } from './dom.js';
 
 /** Saves what a canvas shows, drawn anew: as `kind`, `png` with the surface behind it or `svg`. */
 export async function saveChart({ kind, canvas, painter, state, options, name }) {
-  const base = name.replace(/\.(pickle|pkl|json|xz|gz|zst|zip)/g, '');
+  const base = baseOf(name);
   if (kind === 'svg') {
     saveBlob(new Blob([painter.timelineSvg(state.shown, options)], { type: 'image/svg+xml' }), `${base}.svg`);
     return;
@@ -16,6 +16,11 @@ export async function saveChart({ kind, canvas, painter, state, options, name })
   context.fillRect(0, 0, copy.width, copy.height);
   context.drawImage(drawn, 0, 0);
   saveBlob(await new Promise((resolve) => copy.toBlob(resolve)), `${base}.png`);
+}
+
+/** A file's name without the endings of its wrapping. */
+export function baseOf(name) {
+  return name.replace(/\.(pickle|pkl|json|xz|gz|zst|zip)/g, '');
 }
 
 /** Hands a blob to the browser as a file of this name. */

@@ -5,13 +5,14 @@ import { copyButton } from './copy.js';
 import { h, prose } from './dom.js';
 import { foldersView } from './folders.js';
 import { bytes, countText } from './format.js';
+import { toldButton } from './told.js';
 
 /** Causes that are no failure of the program, or no finding at all. */
 const TONES = { none: 'calm', insufficient_data: 'unsure' };
 
 /**
  * @param {object} report
- * @param {{copyText: () => Promise<string>, copyMarkdown: () => Promise<string>, leaveOutFolders: (isLeftOut: boolean) => void, show: (entry: number) => void}} on
+ * @param {{copyText: () => Promise<string>, copyMarkdown: () => Promise<string>, savePage: () => Promise<boolean>, leaveOutFolders: (isLeftOut: boolean) => void, show: (entry: number) => void}} on
  */
 export function verdictView(report, on) {
   const { diagnosis, record } = report;
@@ -25,10 +26,22 @@ export function verdictView(report, on) {
       { class: 'verdict-top' },
       h('span', { class: 'badge', 'data-tone': TONES[diagnosis.cause] ?? 'bad' }, diagnosis.cause_label),
       h('span', { class: 'confidence', title: `Confidence ${diagnosis.confidence.toFixed(2)} of 1` }, confidenceWords(diagnosis)),
-      h('span', { class: 'space' }),
-      folders.root,
-      copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the verdict as Markdown, for an issue tracker' }),
-      copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text', className: 'second' }),
+      h(
+        'div',
+        { class: 'sharing' },
+        folders.root,
+        copyButton(on.copyMarkdown, { label: 'Copy as Markdown', title: 'Copy the verdict as Markdown, for an issue tracker' }),
+        copyButton(on.copyText, { label: 'Copy as text', title: 'Copy the whole report as plain text', className: 'second' }),
+        toldButton(on.savePage, {
+          picture: 'save',
+          label: 'Save as one HTML',
+          title: 'Save this page with the snapshot and the view inside: one file that opens in any browser, without a network',
+          done: 'Saved',
+          failed: 'Not saved',
+          why: 'The page could not be saved.',
+          test: 'save-page',
+        }),
+      ),
     ),
     headline,
     diagnosis.shape && shapeView(diagnosis.shape),

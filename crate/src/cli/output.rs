@@ -17,7 +17,15 @@ pub(crate) fn print(value: &impl Serialize, text: &impl Display, json: bool) -> 
     } else {
         write!(out, "{text}")
     };
-    match written.and_then(|()| out.flush()) {
+    printed(written.and_then(|()| out.flush()))
+}
+
+pub(crate) fn print_line(text: &impl Display) -> Result<(), String> {
+    printed(writeln!(std::io::stdout().lock(), "{text}"))
+}
+
+fn printed(written: std::io::Result<()>) -> Result<(), String> {
+    match written {
         // The reader of a pipe has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| format!("the report cannot be written: {error}")),
@@ -26,14 +34,21 @@ pub(crate) fn print(value: &impl Serialize, text: &impl Display, json: bool) -> 
 
 /// The snapshot, and the bytes of its file.
 pub(crate) fn open(path: &Path) -> Result<(Snapshot, u64), String> {
-    let unreadable = |error: std::io::Error| {
-        format!("the file cannot be read: {error}; check that it exists and may be read.")
-    };
+    let file = source(path)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    let snapshot = snapshot::read(file).map_err(|error: Error| error.to_string())?;
+    Ok((snapshot, bytes))
+}
+
+/// The file, which is no folder.
+pub(crate) fn source(path: &Path) -> Result<File, String> {
     let file = File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
-    if metadata.is_dir() {
+    if file.metadata().map_err(unreadable)?.is_dir() {
         return Err("this is a folder; name the snapshot inside it.".to_owned());
     }
-    let snapshot = snapshot::read(file).map_err(|error: Error| error.to_string())?;
-    Ok((snapshot, metadata.len()))
+    Ok(file)
+}
+
+fn unreadable(error: std::io::Error) -> String {
+    format!("the file cannot be read: {error}; check that it exists and may be read.")
 }

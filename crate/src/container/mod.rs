@@ -5,6 +5,7 @@
 
 mod guard;
 mod page;
+pub mod saved;
 mod sniff;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -33,7 +34,7 @@ pub enum Container {
     Zstd,
     /// zip, which `torch.save` writes too.
     Zip,
-    /// The page that PyTorch's own `_memory_viz.py` writes.
+    /// The page that PyTorch's own `_memory_viz.py` writes, or one that oomscope saved.
     Html,
     /// None: JSON as it is.
     Json,
@@ -133,7 +134,7 @@ fn unwrapped(kind: Kind, reader: impl Read + 'static, packed_bytes: u64) -> Resu
             })?;
             Box::new(Guard::new(decoder, packed_bytes))
         }
-        Kind::Html => Box::new(page::pickle_in(reader)?),
+        Kind::Html => Box::new(page::content_of(reader)?),
     })
 }
 
