@@ -11,13 +11,22 @@ import { gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
 import { licences, licencesText } from './licences.mjs';
 import { headersFile, offlinePolicy, sitePolicy } from './policy.mjs';
+import { SAMPLES, sampleAddress } from './samples.js';
 import { filled } from './skeleton.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(ROOT);
 
 const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
-const SAMPLE = 'tests/fixtures/leak_loss_history.pickle.xz';
+/** The fixture behind each sample. */
+const SAMPLED = {
+  resident: 'compact_adam',
+  activations: 'activation_naive_attention',
+  fragmentation: 'fragmentation_varlen_default',
+  leak: 'leak_loss_history',
+  'kv-cache': 'kv_cache_preallocated',
+  'cannot-tell': 'shape_never_recorded',
+};
 const DELIVERABLES = [
   'dist/site/index.html',
   'dist/site/_headers',
@@ -63,7 +72,9 @@ async function buildSite() {
   write('dist/site/_headers', headersFile);
   write('dist/site/LICENCES.txt', licencesText(licensed));
   cpSync('www/icon.svg', 'dist/site/icon.svg');
-  cpSync(SAMPLE, 'dist/site/sample.pickle.xz');
+  for (const sample of SAMPLES) {
+    cpSync(`tests/fixtures/${SAMPLED[sample.file]}.pickle.xz`, path.join('dist/site', sampleAddress('samples', sample)));
+  }
   cpSync('dist/oomscope.html', 'dist/site/oomscope.html');
 }
 
@@ -109,7 +120,7 @@ function offlineSkeleton() {
     'href="icon.svg"': `href="${icon}"`,
     '<link rel="stylesheet" href="page.css">': '<style id="oomscope-style">{style}</style>',
     '<script type="module" src="site.js"></script>\n': '',
-    ' sample="sample.pickle.xz"': '',
+    ' samples="samples/"': '',
     '</body>': `${scripts.join('\n')}\n</body>`,
   });
 }

@@ -1,7 +1,7 @@
 /**
  * `<oom-scope>`: a snapshot of PyTorch's CUDA memory, or an error's text, from the drop to the verdict.
  *
- * Attributes: `src`, a snapshot to open; `sample`, one to offer; `theme`, `light` or `dark`;
+ * Attributes: `src`, a snapshot to open; `samples`, the folder of those to offer; `theme`, `light` or `dark`;
  * `linked`, for the page's address to follow the view. Its
  * state, worker and painter are its own, so a page may hold several. It grows with what it shows
  * unless it is given a height; then it scrolls.
@@ -17,6 +17,7 @@ import { Opening } from './opening.js';
 import { offlinePage } from './platform.js';
 import { Questions } from './questions.js';
 import { remember, remembered } from './remember.js';
+import { sampleAddress } from './samples.js';
 import { savedPage } from './saved.js';
 import { freshReport, Store } from './state.js';
 import base from './style.css';
@@ -50,7 +51,7 @@ import whatIf from './views/whatif.css';
 const LINK_MS = 250;
 
 class OomScope extends HTMLElement {
-  static observedAttributes = ['src', 'sample', 'theme'];
+  static observedAttributes = ['src', 'samples', 'theme'];
   static version = VERSION;
   /** What it was built from; empty where the build did not know. */
   static commit = COMMIT;
@@ -90,7 +91,7 @@ class OomScope extends HTMLElement {
   #content = h('div', { class: 'content' });
   #app = h('div', { class: 'app' });
   #header = headerView({ browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
-  #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: () => this.#openUrl(this.getAttribute('sample')), explain: (text) => this.#explain(text) });
+  #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: (sample) => this.#openUrl(sampleAddress(this.getAttribute('samples'), sample)), explain: (text) => this.#explain(text) });
   #linking = null;
   #wait = null;
   #report = null;
@@ -144,8 +145,8 @@ class OomScope extends HTMLElement {
   }
 
   attributeChangedCallback(name, _, value) {
-    if (name === 'sample') {
-      this.#start.setSample(value !== null);
+    if (name === 'samples') {
+      this.#start.setSamples(value !== null);
     } else if (name === 'theme') {
       this.#setTheme();
     } else if (this.isConnected && this.#connected !== null && value !== null) {

@@ -10,7 +10,7 @@ const TRUSTED = ["require-trusted-types-for 'script'", 'trusted-types oomscope']
 
 const NOWHERE = ["base-uri 'none'", "form-action 'none'"];
 
-/** The hosted page asks its own site for its files, the sample and what `?src=` names. */
+/** The hosted page asks its own site for its files, the samples and what `?src=` names. */
 export const sitePolicy = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",

@@ -23,7 +23,7 @@ for (const { name, width, height } of SIZES) {
     await page.goto(origin);
     await page.getByTestId('drop').waitFor();
     await shot('start');
-    await page.getByTestId('sample').click();
+    await page.getByTestId('sample-leak').click();
     await opened(page);
     await shot('opened');
     await context.close();

@@ -11,12 +11,24 @@ cpSync(path.join(DIST, 'site'), path.join(folder, 'some/path'), { recursive: tru
 const shared = setUp(folder);
 const site = (query = '') => `${shared.origin}/some/path/${query}`;
 
-test('the sample opens by its button', () =>
-  visit(shared.browser, site(), async (page) => {
-    await page.getByTestId('sample').click();
-    assert.match(await opened(page), /\S/);
-    await page.getByTestId('lines').waitFor();
-  }));
+/** Each sample with what its verdict says. */
+const SAMPLES = {
+  resident: /weights, gradients and optimizer states fill/,
+  activations: /activations need/,
+  fragmentation: /holes too small/,
+  leak: /kept by references/,
+  'kv-cache': /KV cache fills/,
+  'cannot-tell': /cannot tell/,
+};
+
+for (const [sample, verdict] of Object.entries(SAMPLES)) {
+  test(`the sample “${sample}” opens to its verdict`, () =>
+    visit(shared.browser, site(), async (page) => {
+      await page.getByTestId(`sample-${sample}`).click();
+      await page.getByTestId('headline').waitFor();
+      assert.match(await page.getByTestId('headline').textContent(), verdict);
+    }));
+}
 
 test('a file opens by the file input', () =>
   visit(shared.browser, site(), async (page) => {
@@ -31,7 +43,7 @@ test('a file opens by drag and drop', () =>
   }));
 
 test('a link with ?src= opens a file of the same site', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     await opened(page);
   }));
 
@@ -55,14 +67,14 @@ test('a link with ?src= to a missing file shows an error, and the page stays usa
   ));
 
 test('a pointer over the timeline reads an entry out', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     await opened(page);
     await page.getByTestId('timeline').hover();
     await page.getByTestId('readout').filter({ hasText: /iB/ }).waitFor();
   }));
 
 test('the wheel zooms at the pointer', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     await opened(page);
     const whole = await shownRange(page);
     await page.getByTestId('timeline').hover();
@@ -73,7 +85,7 @@ test('the wheel zooms at the pointer', () =>
   }));
 
 test('the keyboard zooms, and shows everything again', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     await opened(page);
     const whole = await shownRange(page);
     const timeline = page.getByTestId('timeline');
@@ -84,7 +96,7 @@ test('the keyboard zooms, and shows everything again', () =>
   }));
 
 test('the report is copied as text', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     const headline = await opened(page);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy as text' }).click();
@@ -92,7 +104,7 @@ test('the report is copied as text', () =>
   }));
 
 test('a second file takes the place of the first', () =>
-  visit(shared.browser, site('?src=sample.pickle.xz'), async (page) => {
+  visit(shared.browser, site('?src=samples/leak.pickle.xz'), async (page) => {
     await opened(page);
     await drop(page, hostileNames(folder), page.locator('oom-scope'));
     await page.getByTestId('lines').filter({ hasText: 'onerror' }).waitFor();

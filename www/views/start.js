@@ -1,11 +1,11 @@
 /** The start screen: where a file is dropped or an error pasted, and how to get a file. */
+import { SAMPLES } from '../samples.js';
 import { code } from './code.js';
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 
-/** @param {{browse: () => void, browseFolder: () => void, sample: () => void, explain: (text: string) => void}} on */
+/** @param {{browse: () => void, browseFolder: () => void, sample: (sample: object) => void, explain: (text: string) => void}} on */
 export function startView(on) {
-  const sample = h('button', { type: 'button', class: 'button', 'data-test': 'sample', onclick: on.sample }, 'Try the sample');
   const browse = h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file');
   const text = h('textarea', {
     rows: '4',
@@ -35,6 +35,21 @@ export function startView(on) {
     h('p', {}, 'Add these lines before the model is built, run until memory runs out, and drop the file that they write here.'),
     snippet,
   );
+  const samples = h(
+    'section',
+    { class: 'samples', 'data-test': 'samples', hidden: true },
+    h('h2', {}, 'Or look at one of ours'),
+    h('p', { class: 'forms' }, 'Recorded on an H200, one for each cause'),
+    h('div', { class: 'sample-cards' }, SAMPLES.map(sampleCard)),
+  );
+  function sampleCard(sample) {
+    return h(
+      'button',
+      { type: 'button', class: 'sample', 'data-test': `sample-${sample.file}`, onclick: () => on.sample(sample) },
+      h('span', { class: 'sample-title' }, sample.title),
+      h('span', { class: 'sample-says' }, sample.says),
+    );
+  }
   const root = h(
     'main',
     { class: 'start' },
@@ -61,16 +76,13 @@ export function startView(on) {
     paste,
     h('p', { class: 'private' }, 'Nothing leaves this machine: all is read inside this page, and no server sees it.'),
     record,
+    samples,
   );
 
   return {
     root,
-    setSample(present) {
-      if (present) {
-        browse.after(sample);
-      } else {
-        sample.remove();
-      }
+    setSamples(present) {
+      samples.hidden = !present;
     },
     update(state, changed) {
       if (changed.has('recordCode') && state.recordCode !== null) {

@@ -1,0 +1,3 @@
+project = "Runs"
+html_static_path = ["_static"]
+html_js_files = [("oomscope/oom-scope.js", {"type": "module"})]
