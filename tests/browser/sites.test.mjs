@@ -16,6 +16,7 @@ const tool = (name, ...given) => execFileSync(path.join(ROOT, 'target/sites/bin'
 function prepare(site, embed, snapshots) {
   cpSync(path.join(ROOT, 'tests/browser/sites', site), source(site), { recursive: true });
   cpSync(path.join(DIST, 'embed'), path.join(source(site), embed), { recursive: true });
+  cpSync(path.join(ROOT, 'www/icon.svg'), path.join(source(site), snapshots, 'icon.svg'));
   for (const [name, fixture] of [['first', 'fragmentation_varlen_default'], ['second', 'fragmentation_varlen_expandable']]) {
     cpSync(path.join(ROOT, `tests/fixtures/${fixture}.pickle.xz`), path.join(source(site), snapshots, `${name}.pickle.xz`));
   }
