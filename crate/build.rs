@@ -1,7 +1,5 @@
 //! What a build knows of its surroundings: the page to carry, and the commit.
 
-#![expect(clippy::print_stdout, reason = "this is how cargo is told")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};

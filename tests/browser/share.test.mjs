@@ -101,7 +101,13 @@ test('a page saved from the offline page is the one that the terminal writes', a
   assert.equal(terminal('html', FIXTURE, '-o', fromTerminal, '--page', offlinePage), '');
   // The fixture is packed, so that both hold its own bytes.
   assert.ok(readFileSync(fromPage).equals(readFileSync(fromTerminal)));
-  await reopened(fromTerminal, async () => {});
+  await reopened(fromTerminal, async (page) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy as Markdown' }).click();
+    await page.getByText('Copied').first().waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(copied.startsWith(`### ${await page.getByTestId('headline').textContent()}`), copied.slice(0, 100));
+  });
 });
 
 test('a plain pickle is packed by the page and by the terminal, whatever its name', async () => {
@@ -152,6 +158,18 @@ test('a name of any letters stays a name', () => {
     }),
   );
 });
+
+test('where folders are to be left out, a page that would name them is not saved', () =>
+  visit(shared.browser, `${shared.origin}/`, async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await page.getByTestId('without-folders').check();
+    await page.getByTestId('save-page').click();
+    await page.getByTestId('error').filter({ hasText: 'Leave out folders' }).waitFor();
+    await page.getByTestId('save-page').filter({ hasText: 'Not saved' }).waitFor();
+    await page.getByTestId('without-folders').uncheck();
+    await saved(page, 'named-folders.html');
+  }));
 
 test('a site without the offline page says so', () =>
   visit(
