@@ -5,7 +5,7 @@ import { SELECTING, selectionOf } from '../state.js';
 import { swatch } from './bar.js';
 import { choiceView } from './choice.js';
 import { copyButton } from './copy.js';
-import { fill, h, oncePerFrame } from './dom.js';
+import { fill, h, oncePerFrame, whenRestored } from './dom.js';
 import { bytes, bytesText, countText, percent } from './format.js';
 import { place, stackView, whereText } from './stack.js';
 import { treeTableView } from './treetable.js';
@@ -143,6 +143,7 @@ export function stacksView(on, signal) {
     canvas.dataset.cells = answer.node.length;
     moveMark();
   });
+  whenRestored(canvas, draw);
 
   function moveMark() {
     const cell = hovered ?? walked;
