@@ -1,6 +1,6 @@
 # `make serve` builds the pages and serves them; `make test` runs every check. Both install what
 # is missing first.
-.PHONY: serve test test-ray bench build shots clean audit install wheel test-wheel
+.PHONY: serve test test-ray bench build shots clean audit install wheel test-wheel fuzz mutants
 
 # The page that the program carries, and what it was built from.
 CARRIED = OOMSCOPE_PAGE="$(CURDIR)/dist/oomscope.html" OOMSCOPE_COMMIT="$$(git describe --always --dirty --tags 2> /dev/null || true)"
@@ -68,6 +68,22 @@ endif
 # Pictures of the pages in target/shots, to look at.
 shots: build
 	node tests/browser/shots.mjs
+
+# Each fuzz target for so many seconds; what they find lies in target/fuzz afterwards. `-s none`
+# needs no nightly compiler but for its flags.
+SECONDS = 60
+fuzz:
+	command -v cargo-fuzz > /dev/null || cargo install --locked --quiet cargo-fuzz
+	for target in pickle container snapshot replay message; do \
+	  mkdir -p target/fuzz/$$target target/fuzz/found && \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir tests/fuzz -s none $$target target/fuzz/$$target tests/fuzz/corpus/$$target -- \
+	    $$(ls tests/fuzz/dictionaries/$$target.dict 2> /dev/null | sed s/^/-dict=/) \
+	    -artifact_prefix=target/fuzz/found/ -max_total_time=$(SECONDS) -timeout=2 -rss_limit_mb=1024 || exit; \
+	done
+
+# Recordings of damaged structure; part of them is in the suites.
+mutants:
+	cargo run --locked --example mutants -- 100000
 
 clean:
 	rm -rf dist target node_modules

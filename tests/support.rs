@@ -1,28 +1,10 @@
 //! What the suites share: the fixtures with their truth, and the files that Python writes.
 
-use oomscope::allocator::settings::Settings;
-use oomscope::compare::Comparison;
-use oomscope::compare::run::Run;
 use oomscope::error::{Error, Result};
-use oomscope::findings::Findings;
 use oomscope::pickle::TextId;
 use oomscope::snapshot::segment::BlockState;
 use oomscope::snapshot::stack::StackId;
 use oomscope::snapshot::{self, Snapshot};
-use oomscope::text::{CompareText, ReportText, WhatIfText};
-use oomscope::view::blocks::BlockMap;
-use oomscope::view::blocks::picture::{MapPicture, MapStory};
-use oomscope::view::blocks::placement::Placement;
-use oomscope::view::blocks::pools;
-use oomscope::view::blocks::reading::MapReading;
-use oomscope::view::entry::EntryView;
-use oomscope::view::question::Question;
-use oomscope::view::report::Report;
-use oomscope::view::timeline::TimelineView;
-use oomscope::view::timeline::axis::Along;
-use oomscope::view::timeline::groups::{By, Groups};
-use oomscope::view::timeline::pixels::{Layout, Pixels};
-use oomscope::view::what_if::WhatIfReport;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Cursor, Read as _};
@@ -82,48 +64,6 @@ pub(crate) fn read(bytes: impl Into<Vec<u8>>) -> Result<Snapshot> {
 /// The error of a file that must not open.
 pub(crate) fn refused(bytes: impl Into<Vec<u8>>) -> Error {
     read(bytes).map(|_| ()).expect_err("the file must be refused")
-}
-
-/// Everything that any deliverable asks of an opened file.
-pub(crate) fn analyse(snapshot: &Snapshot) -> (Report, String) {
-    let findings = Findings::of(snapshot);
-    let report = Report::of(snapshot, &findings, "snapshot.pickle", 0);
-    let text = ReportText(&report).to_string();
-    serde_json::to_string(&report).unwrap();
-    if let Some(run) = Run::of(snapshot, &findings, "a", &[1 << 30]) {
-        let other = Run { name: "b".to_owned(), ..run.clone() };
-        let comparison = Comparison::of(&[run, other], Vec::new()).unwrap();
-        let _ = CompareText(&comparison).to_string();
-        assert_eq!(comparison.difference.allocated_bytes, 0);
-    }
-    for device in &findings.devices {
-        let entries = device.timeline.entries();
-        for (by, along) in [(By::Category, Along::Entries), (By::Line, Along::Time)] {
-            let groups = Groups::of(snapshot, &findings, device, by);
-            let view = TimelineView::of(snapshot, device, &groups, along, (0, u32::MAX), 64);
-            for layout in [Layout::Heap, Layout::Addresses] {
-                let _ = Pixels::of(snapshot, device, &view, layout, 48);
-            }
-        }
-        let question = Question {
-            conf: Settings::parse("expandable_segments:True").ok(),
-            limit: Some(device.timeline.end.active),
-            capacity: None,
-            ..Question::default()
-        };
-        let answer = WhatIfReport::of(snapshot, device.timeline.device, &question);
-        let _ = answer.map(|answer| WhatIfText(&answer).to_string());
-        for entry in [0, entries / 2, entries.saturating_sub(1)] {
-            let _ = EntryView::of(snapshot, &findings, device, entry);
-            let map = BlockMap::of(snapshot, device, entry);
-            let pools = pools::pools(&map);
-            let placement = Placement::of(&map, &pools, 64);
-            let _ = MapPicture::of(&map, &pools, &placement);
-            let _ = MapStory::of(snapshot, &findings, device, &map, &placement);
-            let _ = MapReading::at(snapshot, &findings, &map, &placement, 0, 9);
-        }
-    }
-    (report, text)
 }
 
 /// A file that `write_pickles.py` wrote.

@@ -119,7 +119,8 @@ export class Client {
     } else {
       request?.reject(new RequestError(error));
       if (error.kind === 'Crashed') {
-        this.#stop(CRASHED);
+        // What else was asked fails for the same reason.
+        this.#stop(error);
       }
     }
   }

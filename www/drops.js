@@ -17,6 +17,7 @@ const DRAG_MS = 500;
  */
 export function listenToDrops(element, on, signal) {
   let timer = 0;
+  let latest = 0;
   const isOurs = (event) => carriesFiles(event.dataTransfer) && (fillsPage(element) || event.composedPath().includes(element));
   const leave = () => on.drag(false);
 
@@ -35,7 +36,10 @@ export function listenToDrops(element, on, signal) {
       return;
     }
     event.preventDefault();
-    droppedFiles(event.dataTransfer).then(on.files, () => on.refuse('What was dropped could not be read; check that it may be read, or choose the files instead.'));
+    // A folder takes a while to be looked through; what is dropped meanwhile takes its place.
+    const turn = ++latest;
+    const ifLatest = (then) => (value) => turn === latest && then(value);
+    droppedFiles(event.dataTransfer).then(ifLatest(on.files), ifLatest(() => on.refuse('What was dropped could not be read; check that it may be read, or choose the files instead.')));
   };
   window.addEventListener('dragenter', over, { signal });
   window.addEventListener('dragover', over, { signal });

@@ -16,7 +16,7 @@ export class Opening {
   #on;
   /** The client for the next file, or for the one on its way. */
   #client = null;
-  /** Ends the opening on its way. */
+  /** Ends the latest opening. */
   #current = null;
 
   /**
@@ -66,7 +66,6 @@ export class Opening {
     // A busy worker hears nothing: it is ended, and the next file gets another.
     this.#client?.close();
     this.#client = null;
-    this.#current = null;
   }
 
   async #start(name, verb, total, blobOf) {
@@ -102,8 +101,10 @@ export class Opening {
           this.#on.summary({ blob, path: name });
           return;
         }
-        const isText = isOfFile(error) && blob.size <= TEXT_BYTES && (await this.#on.text(await blob.text()));
-        if (!isText) {
+        const text = isOfFile(error) && blob.size <= TEXT_BYTES ? await blob.text() : null;
+        // Another file may have come while this one was read as a text.
+        const isOver = signal.aborted || (text !== null && (await this.#on.text(text)));
+        if (!isOver) {
           this.#on.failed(toldOf(error, name));
         }
       }

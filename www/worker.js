@@ -8,10 +8,15 @@
 import { compareRuns, initSync, runOf, Session, version } from '#wasm';
 import { piecesOf } from './pieces.js';
 
-const GIB = 1024 ** 3;
-
-let memory = null;
 let session = null;
+
+/** Whether the module said what is wrong with it: a panic does, an allocation that fails does not. */
+let hasSpoken = false;
+const { error: speak } = console;
+console.error = (...words) => {
+  hasSpoken = true;
+  speak(...words);
+};
 
 function answer({ id, kind, ...request }) {
   switch (kind) {
@@ -90,11 +95,15 @@ function isRefusal(error) {
   return typeof error === 'object' && error !== null && !(error instanceof Error) && 'kind' in error;
 }
 
-function crash() {
-  const full = memory !== null && memory.buffer.byteLength > 3.5 * GIB;
+/** Whether it was memory that lacked. Out of bounds or too deep, the module would stop otherwise. */
+function isMemoryFull(error) {
+  return error instanceof WebAssembly.RuntimeError && /unreachable/.test(error.message) && !hasSpoken;
+}
+
+function crash(error) {
   return {
     kind: 'Crashed',
-    message: full
+    message: isMemoryFull(error)
       ? 'This snapshot needs more memory than a browser tab can give; read it with the command line, `oomscope report FILE`, which has no such limit.'
       : 'The analyzer stopped on a fault of its own; other files still open, and the message in the browser’s console says where it happened.',
   };
@@ -110,7 +119,7 @@ function columnsOf(value) {
 
 self.onmessage = async ({ data }) => {
   if (data.module) {
-    memory = initSync({ module: data.module }).memory;
+    initSync({ module: data.module });
     session = new Session();
     return;
   }
@@ -118,9 +127,11 @@ self.onmessage = async ({ data }) => {
     const value = await answer(data);
     postMessage({ id: data.id, ok: true, value }, columnsOf(value));
   } catch (error) {
-    if (!isRefusal(error)) {
-      console.error(error);
+    if (isRefusal(error)) {
+      postMessage({ id: data.id, ok: false, error: { ...error } });
+      return;
     }
-    postMessage({ id: data.id, ok: false, error: isRefusal(error) ? { ...error } : crash() });
+    postMessage({ id: data.id, ok: false, error: crash(error) });
+    console.error(error);
   }
 };

@@ -74,6 +74,28 @@ struct Inner {
     remedy: Option<String>,
 }
 
+/// Longest part of a file's text in a message, in characters.
+const SHOWN: usize = 60;
+
+/// A text of the file as a message may repeat it: on one line, spelled out where it would move a
+/// terminal's cursor, and short.
+#[cold]
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count == SHOWN {
+            shown.push('…');
+            break;
+        }
+        if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 /// The result of reading.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -146,6 +168,14 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_of_the_file_is_shown_on_one_short_line() {
+        assert_eq!(shown("torch._utils"), "torch._utils");
+        assert_eq!(shown("a\nb\u{1b}[2J\u{9b}c"), "a\\nb\\u{1b}[2J\\u{9b}c");
+        let long = shown(&"é".repeat(1_000));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (61, true));
+    }
 
     #[test]
     fn a_path_grows_from_the_inside_out() {

@@ -44,6 +44,9 @@ pub const UNPACK_RATIO: u64 = 2_000;
 /// Bytes that a compressed file may unpack to whatever its ratio.
 pub const UNPACK_FREE_BYTES: u64 = 64 << 20;
 
+/// Memory that unpacking xz may take, in KiB. `xz -9` takes 65 MiB; a few bytes may ask for 4 GiB.
+pub const XZ_KIBIBYTES: u32 = 256 << 10;
+
 /// Longest summary that is compared, in bytes. They have some tens of kilobytes; ones of programs
 /// with very many lines some megabytes.
 pub const SUMMARY_BYTES: u64 = 256 << 20;

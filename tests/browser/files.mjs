@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
-import { FIXTURE, ROOT } from './harness.mjs';
+import { DIST, FIXTURE, ROOT } from './harness.mjs';
 
 /** A folder that goes away after the tests of the file that calls this. */
 export function temporaryFolder() {
@@ -27,6 +27,14 @@ function python(program, ...args) {
 export function textFile(folder) {
   const file = path.join(folder, 'notes.pickle');
   writeFileSync(file, 'Step 400: loss 2.31, see attached screenshot.\n'.repeat(20));
+  return file;
+}
+
+/** The sample of the page, which takes a moment to read. */
+export function unpackedSample(folder) {
+  const file = path.join(folder, 'sample.pickle');
+  const program = 'import lzma, sys; open(sys.argv[2], "wb").write(lzma.open(sys.argv[1]).read())';
+  python(program, path.join(DIST, 'site/sample.pickle.xz'), file);
   return file;
 }
 

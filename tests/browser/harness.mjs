@@ -53,7 +53,7 @@ export function setUp(directory = null) {
 }
 
 /**
- * Opens `url` in a profile of its own, gives the page and its requests so far to `body`, then
+ * Opens `url` in a profile of its own, gives the page, its requests and its complaints so far to `body`, then
  * checks that every request was for `url`'s own site and that the console stayed silent, unless
  * the test provokes what a browser complains of (`provokes`).
  */
@@ -79,7 +79,7 @@ export async function visit(
     page.setDefaultTimeout(60_000);
     await prepare(page);
     await page.goto(url);
-    await body(page, requests);
+    await body(page, requests, complaints);
     assert.deepEqual(requests.filter((request) => !isOwn(request, url)), [], 'requests to others');
     if (!provokes) {
       assert.deepEqual(complaints, [], 'complaints in the console');
@@ -139,4 +139,21 @@ export async function shownRange(scope) {
     begin: Number(await timeline.getAttribute('data-begin')),
     end: Number(await timeline.getAttribute('data-end')),
   };
+}
+
+/** Runs `script` before the first worker's own; it may set `onRequest`, which sees each request first. */
+export async function changeFirstWorker(page, script) {
+  let first = true;
+  await page.route('**/oom-worker.js*', async (route) => {
+    if (!first) {
+      await route.continue();
+      return;
+    }
+    first = false;
+    const response = await route.fetch();
+    const prelude = `let onRequest;
+      addEventListener('message', (event) => { if (event.data.kind === 'open') onRequest(event); });
+      ${script}\n`;
+    await route.fulfill({ response, body: prelude + (await response.text()) });
+  });
 }

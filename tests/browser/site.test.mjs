@@ -4,7 +4,7 @@ import { cpSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { cutPickle, HOSTILE_NAME, hostileNames, temporaryFolder, textFile } from './files.mjs';
-import { choose, DIST, drop, FIXTURE, opened, setUp, shownRange, visit } from './harness.mjs';
+import { changeFirstWorker, choose, DIST, drop, FIXTURE, opened, setUp, shownRange, visit } from './harness.mjs';
 
 const folder = temporaryFolder();
 cpSync(path.join(DIST, 'site'), path.join(folder, 'some/path'), { recursive: true });
@@ -177,20 +177,3 @@ test('names of frames and annotations are shown as text', () =>
     assert.equal(await page.locator('img[src=x]').count(), 0);
     assert.notEqual(await page.title(), 'owned');
   }));
-
-/** Runs `script` before the first worker's own; it may set `onRequest`, which sees each request first. */
-async function changeFirstWorker(page, script) {
-  let first = true;
-  await page.route('**/oom-worker.js*', async (route) => {
-    if (!first) {
-      await route.continue();
-      return;
-    }
-    first = false;
-    const response = await route.fetch();
-    const prelude = `let onRequest;
-      addEventListener('message', (event) => { if (event.data.kind === 'open') onRequest(event); });
-      ${script}\n`;
-    await route.fulfill({ response, body: prelude + (await response.text()) });
-  });
-}

@@ -1,6 +1,6 @@
 /** The memory map: segments and blocks after the pinned entry, and what keeps memory from being used. */
 import { swatch } from './bar.js';
-import { fill, h, oncePerFrame, prose } from './dom.js';
+import { fill, h, oncePerFrame, prose, whenRestored } from './dom.js';
 import { copyPlaceButton } from './folders.js';
 import { bytesText, countText } from './format.js';
 import { onSight } from './sight.js';
@@ -60,6 +60,7 @@ export function blocksView(painter, on, signal) {
     canvas.dataset.entry = state.map.story.entry;
     showMarks();
   });
+  whenRestored(canvas, draw);
 
   function showMarks() {
     const pieces = state.block?.pieces ?? [];

@@ -1,7 +1,7 @@
 /** Both runs over one axis: a picture, its legend, and the same as a table. */
 import { drawCourses } from '#wasm';
 import { signed } from './difference.js';
-import { h, oncePerFrame } from './dom.js';
+import { h, oncePerFrame, whenRestored } from './dom.js';
 import { bytes } from './format.js';
 import { icon } from './icons.js';
 
@@ -28,6 +28,7 @@ export function courseView(course) {
       canvas.dataset.drawn = '';
     }
   });
+  whenRestored(canvas, draw);
   const sizes = new ResizeObserver(draw);
   sizes.observe(frame);
 

@@ -58,6 +58,11 @@ export function oncePerFrame(draw) {
   };
 }
 
+/** Draws a canvas again whose picture the browser lost, as it may when the GPU fails: it comes back empty. */
+export function whenRestored(canvas, draw) {
+  canvas.addEventListener('contextrestored', draw);
+}
+
 function present(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }

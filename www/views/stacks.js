@@ -4,7 +4,7 @@ import { Latest } from '../latest.js';
 import { SELECTING, selectionOf } from '../state.js';
 import { swatch } from './bar.js';
 import { choiceView } from './choice.js';
-import { fill, h, oncePerFrame } from './dom.js';
+import { fill, h, oncePerFrame, whenRestored } from './dom.js';
 import { copyPlaceButton } from './folders.js';
 import { bytes, bytesText, countText, percent } from './format.js';
 import { place, stackView } from './stack.js';
@@ -143,6 +143,7 @@ export function stacksView(on, signal) {
     canvas.dataset.cells = answer.node.length;
     moveMark();
   });
+  whenRestored(canvas, draw);
 
   function moveMark() {
     const cell = hovered ?? walked;

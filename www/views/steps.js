@@ -2,7 +2,7 @@
 import { stepColumns, StepsPainter } from '#wasm';
 import { Latest } from '../latest.js';
 import { swatch } from './bar.js';
-import { fill, h, oncePerFrame } from './dom.js';
+import { fill, h, oncePerFrame, whenRestored } from './dom.js';
 import { bytes, bytesText, countText, duration, percent } from './format.js';
 import { rowsView } from './rows.js';
 
@@ -93,6 +93,7 @@ export function stepsView(on, signal) {
     canvas.dataset.steps = count;
     moveMark();
   });
+  whenRestored(canvas, draw);
 
   function moveMark() {
     const at = hovered === null ? null : picture?.place(hovered);

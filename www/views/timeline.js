@@ -1,7 +1,7 @@
 /** The timeline with its overview: what is shown of the recording, and the way through it. */
 import { pannedWindow, placeAt, timelineColumns, windowBetween, xOf, zoomedWindow } from '#wasm';
 import { listenToBrush } from './brush.js';
-import { fill, h, oncePerFrame } from './dom.js';
+import { fill, h, oncePerFrame, whenRestored } from './dom.js';
 import { countText, duration } from './format.js';
 import { listen } from './gestures.js';
 import { icon } from './icons.js';
@@ -146,6 +146,11 @@ export function timelineView(painter, on, signal, choice) {
     canvas.dataset.begin = state.window.begin;
     canvas.dataset.end = state.window.end;
     moveCursor();
+  });
+  whenRestored(canvas, draw);
+  whenRestored(overview, () => {
+    overviewIsOld = true;
+    draw();
   });
 
   function options() {

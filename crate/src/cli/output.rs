@@ -15,7 +15,9 @@ pub(crate) fn print(value: &impl Serialize, text: &impl Display, json: bool) -> 
             .map_err(std::io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        write!(out, "{text}")
+        // A file's names must not move the cursor of a terminal.
+        let is_odd = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+        out.write_all(text.to_string().replace(is_odd, "\u{fffd}").as_bytes())
     };
     printed(written.and_then(|()| out.flush()))
 }

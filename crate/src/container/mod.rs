@@ -8,7 +8,8 @@ mod page;
 pub mod saved;
 mod sniff;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::limits;
 use guard::Guard;
 use serde::Serialize;
 use sniff::Kind;
@@ -123,7 +124,10 @@ fn unwrapped(kind: Kind, reader: impl Read + 'static, packed_bytes: u64) -> Resu
     Ok(match kind {
         Kind::Pickle | Kind::Json | Kind::Zip => Box::new(reader),
         Kind::Gzip => Box::new(Guard::new(flate2::read::MultiGzDecoder::new(reader), packed_bytes)),
-        Kind::Xz => Box::new(Guard::new(lzma_rust2::XzReader::new(reader, true), packed_bytes)),
+        Kind::Xz => {
+            let decoder = lzma_rust2::XzReader::new_mem_limit(reader, true, limits::XZ_KIBIBYTES);
+            Box::new(Guard::new(decoder, packed_bytes))
+        }
         Kind::Zstd => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(reader);
             let decoder = decoder.map_err(|error| {
@@ -178,8 +182,9 @@ fn from_zip(source: Box<dyn Source>) -> Result<Box<dyn Read>> {
                     return Err(Error::new(
                         ErrorKind::Unsupported,
                         format!(
-                            "the zip archive holds {} possible snapshots, such as {first}",
-                            names.len()
+                            "the zip archive holds {} possible snapshots, such as {}",
+                            names.len(),
+                            shown(first)
                         ),
                     )
                     .advise("unpack it and open one of them"));
@@ -219,6 +224,13 @@ fn unreadable(error: std::io::Error) -> Error {
 pub(crate) fn undecodable(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::UnexpectedEof {
         return Error::new(ErrorKind::Truncated, "the packed file ends in the middle");
+    }
+    if error.kind() == std::io::ErrorKind::OutOfMemory {
+        let most = limits::XZ_KIBIBYTES / 1024;
+        let what =
+            format!("unpacking the file needs more memory than there is, or than {most} MiB");
+        return Error::new(ErrorKind::Limit, what)
+            .advise("unpack it yourself and open the content");
     }
     match error.downcast::<Error>() {
         Ok(ours) => ours,

@@ -1,5 +1,7 @@
 //! Where in the nested value the reader is, worked out only when somebody asks.
 
+use crate::error::shown;
+
 /// One step of a path, outermost first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
@@ -15,22 +17,29 @@ pub trait Place {
     fn steps(&self) -> Vec<Step>;
 }
 
-/// The steps as text: `segments[3].blocks[7]`.
+/// Steps told of a path; those of snapshots have up to seven.
+const TOLD: usize = 16;
+
+/// The steps as text: `segments[3].blocks[7]`. Of more than [`TOLD`], which no snapshot has, the
+/// inner ones are left out.
 pub(crate) fn path_from_steps(steps: &[Step], text_of: &dyn Fn(super::TextId) -> String) -> String {
     use std::fmt::Write as _;
     let mut path = String::new();
-    for step in steps {
+    for step in steps.iter().take(TOLD) {
         match step {
             Step::Key(key) => {
                 if !path.is_empty() {
                     path.push('.');
                 }
-                path.push_str(&text_of(*key));
+                path.push_str(&shown(&text_of(*key)));
             }
             Step::Index(index) => {
                 let _ = write!(path, "[{index}]");
             }
         }
+    }
+    if steps.len() > TOLD {
+        path.push('…');
     }
     path
 }

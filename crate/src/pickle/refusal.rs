@@ -1,6 +1,6 @@
 //! What a pickle that names classes or asks for foreign objects probably is.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, shown};
 
 /// The refusal of a pickle that names `module.name`.
 #[cold]
@@ -15,6 +15,7 @@ pub(super) fn global(module: &str, name: &str) -> Error {
         }
         _ => "a pickle of other Python objects",
     };
+    let (module, name) = (shown(module), shown(name));
     Error::new(
         ErrorKind::Unsupported,
         format!(

@@ -10,7 +10,7 @@ use super::stack::{FrameId, StackId, Stacks};
 use super::text::Texts;
 use super::trace::Entries;
 use super::{Annotation, fields};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shown};
 use crate::limits;
 use crate::pickle::{Items, Lower, Place, Record, TextId, Value};
 use crate::warning::{WarningKind, Warnings};
@@ -147,7 +147,7 @@ impl Decoder {
 
     pub(super) fn unknown_key(&mut self, key: Value, place: &dyn Place) {
         let name = match key {
-            Value::Text(id) => self.texts.get(id).to_owned(),
+            Value::Text(id) => shown(self.texts.get(id)),
             _ => "a key that is no text".to_owned(),
         };
         self.warn(WarningKind::UnknownKey, place, &name);
