@@ -20,7 +20,7 @@ process.chdir(ROOT);
 const WASM = 'target/wasm/pkg/oomscope_bg.wasm';
 /** The fixture behind each sample. */
 const SAMPLED = {
-  resident: 'compact_adam',
+  resident: 'weights_7b_first_step',
   activations: 'activation_naive_attention',
   fragmentation: 'fragmentation_varlen_default',
   leak: 'leak_loss_history',
