@@ -89,7 +89,7 @@ fn no_report_names_a_folder() {
 #[test]
 fn no_saved_table_and_no_picture_names_a_folder() {
     for name in ["leak_loss_history", "kv_cache_preallocated", "shape_annotations", "cat_lstm"] {
-        let snapshot = planted(&name);
+        let snapshot = planted(name);
         let findings = Findings::of(&snapshot);
         let device = &findings.devices[0];
         let allocations = Selection::live_after(device.last_entry()).allocations(&snapshot, device);
