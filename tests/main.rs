@@ -8,6 +8,7 @@ mod compare;
 mod compare_view;
 mod damaged;
 mod degrade;
+mod documents;
 mod everything;
 mod explore;
 mod findings;
