@@ -6,6 +6,7 @@ import { icon } from './icons.js';
 
 /** @param {{browse: () => void, browseFolder: () => void, sample: (sample: object) => void, explain: (text: string) => void}} on */
 export function startView(on) {
+  const toSamples = h('button', { type: 'button', class: 'button', hidden: true, onclick: showSamples }, 'Look at a sample');
   const browse = h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Choose a file');
   const text = h('textarea', {
     rows: '4',
@@ -42,6 +43,10 @@ export function startView(on) {
     h('p', { class: 'forms' }, 'Recorded on an H200, one for each cause'),
     h('div', { class: 'sample-cards' }, SAMPLES.map(sampleCard)),
   );
+  function showSamples() {
+    samples.scrollIntoView({ block: 'center' });
+    samples.querySelector('button').focus({ preventScroll: true });
+  }
   function sampleCard(sample) {
     return h(
       'button',
@@ -64,6 +69,7 @@ export function startView(on) {
         'div',
         { class: 'row' },
         browse,
+        toSamples,
       ),
       h('p', { class: 'forms' }, '.pickle, also packed as .gz, .xz, .zst or .zip; pages saved from PyTorch’s viewer; JSON'),
       h(
@@ -83,6 +89,7 @@ export function startView(on) {
     root,
     setSamples(present) {
       samples.hidden = !present;
+      toSamples.hidden = !present;
     },
     update(state, changed) {
       if (changed.has('recordCode') && state.recordCode !== null) {
