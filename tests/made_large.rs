@@ -232,7 +232,7 @@ impl<W: Write> Trace<W> {
         self.time_us += 7;
         self.written += 1;
         // Lists and dicts come in batches of a thousand.
-        if self.written % 1000 == 0 {
+        if self.written.is_multiple_of(1000) {
             self.pickle.raw(b"e(")?;
         }
         let Trace { pickle, names, frames, time_us, .. } = self;

@@ -123,8 +123,9 @@ impl Reading {
         let entries = &mut self.machine.lower.entries;
         let held = entries.len() as u64;
         // All entries take about as much; segments that come first make it fewer, never more.
-        let share = read as f64 / bytes.max(read).max(1) as f64;
-        let expected = (held as f64 / share.max(f64::EPSILON)) as u64;
+        let expected = u128::from(held).saturating_mul(bytes.max(read).into());
+        let expected = expected.checked_div(read.into()).unwrap_or(0);
+        let expected = u64::try_from(expected).unwrap_or(u64::MAX);
         if expected > u64::from(limits::ENTRIES) {
             return Err(too_many_entries(expected));
         }
