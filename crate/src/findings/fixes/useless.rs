@@ -33,7 +33,10 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
             )
             .saving(0, Basis::Replayed),
         );
-    } else if oom.usage.idle() < oom.request_bytes && !case.is_expandable() {
+    } else if case.diagnosis.passage.is_none()
+        && oom.usage.idle() < oom.request_bytes
+        && !case.is_expandable()
+    {
         fixes.push(useless(
             "no_expandable_segments",
             "`expandable_segments` would not help",
