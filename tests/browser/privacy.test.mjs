@@ -49,7 +49,7 @@ async function used(url, options = {}) {
 test('the hosted page asks its own site for its own files, and keeps settings only', () =>
   served(path.join(DIST, 'site'), async (origin, hits) => {
     await used(`${origin}/`);
-    const own = ['/', '/icon.svg', '/oom-worker.js', '/oomscope_bg.wasm', '/page.css', '/site.js'];
+    const own = ['/', '/icon.svg', '/oom-worker.js', '/oomscope.html', '/oomscope_bg.wasm', '/page.css', '/site.js'];
     assert.deepEqual([...new Set(hits)].sort(), own.map((name) => `GET ${name}`));
   }));
 
@@ -59,7 +59,7 @@ test('the element asks for its own files under the strictest policy that it can 
   writeFileSync(path.join(pages, 'index.html'), embedding(policyOfReadme()));
   return served(pages, async (origin, hits) => {
     await used(`${origin}/`);
-    const own = ['/', '/oomscope/oom-scope.js', '/oomscope/oom-worker.js', '/oomscope/oomscope_bg.wasm'];
+    const own = ['/', '/oomscope/oom-scope.js', '/oomscope/oom-worker.js', '/oomscope/oomscope.html', '/oomscope/oomscope_bg.wasm'];
     assert.deepEqual([...new Set(hits)].sort(), own.map((name) => `GET ${name}`));
   });
 });
