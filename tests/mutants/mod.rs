@@ -14,7 +14,7 @@ use numbers::Numbers;
 pub(crate) fn mutant(pieces: &[Graph], number: u64) -> Vec<u8> {
     let mut numbers = Numbers::new(number);
     let mut graph = numbers.pick(pieces).clone();
-    for _ in 0..=numbers.below(4) {
+    for _ in 0..=numbers.below(6) {
         mutate(&mut graph, &mut numbers);
     }
     let (mut bytes, starts) = write::pickle(&graph, &mut numbers);

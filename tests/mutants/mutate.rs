@@ -68,7 +68,7 @@ const DEPTH: u64 = 2_000;
 
 /// Makes one change at random.
 pub(crate) fn mutate(graph: &mut Graph, numbers: &mut Numbers) {
-    let place = numbers.place(graph.containers.len());
+    let place = chosen(graph, numbers);
     let Container { kind, items } = &graph.containers[place];
     let kind = *kind;
     let containers = graph.containers.len();
@@ -135,6 +135,27 @@ pub(crate) fn mutate(graph: &mut Graph, numbers: &mut Numbers) {
     if *kind == Kind::Dict && !items.len().is_multiple_of(2) {
         items.pop();
     }
+}
+
+/// A container: any, most of which are frames; or one on the way down from the outermost.
+fn chosen(graph: &Graph, numbers: &mut Numbers) -> usize {
+    if numbers.below(3) == 0 {
+        return numbers.place(graph.containers.len());
+    }
+    let mut place = graph.root;
+    while numbers.below(4) > 0 {
+        let items = &graph.containers[place].items;
+        let inner = |item: &Node| match item {
+            Node::Container(inner) => Some(*inner),
+            _ => None,
+        };
+        let inside: Vec<usize> = items.iter().filter_map(inner).collect();
+        if inside.is_empty() {
+            break;
+        }
+        place = numbers.of(&inside);
+    }
+    place
 }
 
 /// Any value.
