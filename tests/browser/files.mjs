@@ -34,7 +34,7 @@ export function textFile(folder) {
 export function unpackedSample(folder) {
   const file = path.join(folder, 'sample.pickle');
   const program = 'import lzma, sys; open(sys.argv[2], "wb").write(lzma.open(sys.argv[1]).read())';
-  python(program, path.join(DIST, 'site/sample.pickle.xz'), file);
+  python(program, path.join(DIST, 'site/samples/leak.pickle.xz'), file);
   return file;
 }
 
