@@ -184,7 +184,7 @@ test('cancel ends a load at any moment, and the next file opens', async () => {
     await visit(shared.browser, site(), (page) => cancelled(page, () => choose(page, LARGE)), { prepare: (page) => changeFirstWorker(page, script) });
   }
   // Before the module has come, and while the file comes from the server.
-  for (const [pattern, query] of [['**/oomscope_bg.wasm*', ''], ['**/samples/leak.pickle.xz', '?src=sample.pickle.xz']]) {
+  for (const [pattern, query] of [['**/oomscope_bg.wasm*', ''], ['**/samples/leak.pickle.xz', '?src=samples/leak.pickle.xz']]) {
     let release;
     const held = new Promise((resolve) => {
       release = resolve;
