@@ -43,7 +43,7 @@ test('a trap while a file is read is told with the way round, and the next file 
       await opened(page);
       await page.getByTestId('error').waitFor({ state: 'hidden' });
     },
-    { provokes: true, prepare: (page) => changeFirstWorker(page, trapsIn('session_open')) },
+    { provokes: true, prepare: (page) => changeFirstWorker(page, trapsIn('session_finish')) },
   ));
 
 test('after a trap while a report is shown the report stays, and the next file opens', () =>

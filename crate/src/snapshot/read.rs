@@ -6,7 +6,6 @@ use crate::container::{self, Container, Content};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::pickle::Machine;
-use crate::units::Count;
 use crate::warning::WarningKind;
 use std::io::Read;
 
@@ -160,10 +159,11 @@ impl Reading {
 /// The error of a trace that memory cannot hold.
 #[cold]
 pub(super) fn too_many_entries(entries: u64) -> Error {
-    let (entries, most) = (Count(entries), Count(u64::from(limits::ENTRIES)));
+    let millions = |entries: u64| entries.saturating_add(500_000) / 1_000_000;
+    let (expected, most) = (millions(entries), millions(u64::from(limits::ENTRIES)));
     let error = Error::new(
         ErrorKind::Limit,
-        format!("the file holds about {entries} entries, more than the {most} there is memory for"),
+        format!("the file holds about {expected} million entries, more than the {most} million there is memory for"),
     );
     if cfg!(target_arch = "wasm32") {
         error.advise("read it in the terminal, `oomscope report FILE`, which has no tab's 4 GiB, or record a shorter stretch: torch.cuda.memory._record_memory_history(max_entries=1_000_000)")
