@@ -163,7 +163,9 @@ pub(super) fn too_many_entries(entries: u64) -> Error {
     let (expected, most) = (millions(entries), millions(u64::from(limits::ENTRIES)));
     let error = Error::new(
         ErrorKind::Limit,
-        format!("the file holds about {expected} million entries, more than the {most} million there is memory for"),
+        format!(
+            "the file holds about {expected} million entries, more than the {most} million there is memory for"
+        ),
     );
     if cfg!(target_arch = "wasm32") {
         error.advise("read it in the terminal, `oomscope report FILE`, which has no tab's 4 GiB, or record a shorter stretch: torch.cuda.memory._record_memory_history(max_entries=1_000_000)")
