@@ -40,7 +40,7 @@ struct Coming {
 
 /// Who brings its bytes.
 enum Content {
-    Fed(Reading),
+    Fed(Box<Reading>),
     Fetched(BlobSource),
 }
 
@@ -90,9 +90,8 @@ impl Session {
         }
         let is_plain = container::is_plain(&mut source).map_err(|error| thrown(&error))?;
         let content = if is_plain {
-            Content::Fed(
-                Reading::new(Container::Pickle, Some(bytes)).map_err(|error| thrown(&error))?,
-            )
+            let reading = Reading::new(Container::Pickle, Some(bytes));
+            Content::Fed(Box::new(reading.map_err(|error| thrown(&error))?))
         } else {
             Content::Fetched(source)
         };
