@@ -94,6 +94,38 @@ fn a_smaller_batch_and_smaller_states_reserve_less_and_a_larger_batch_more() {
     assert!(both <= none.min(batch(0.5)));
 }
 
+/// What a forward pass had kept when it failed is freed by the failure, not by a backward pass.
+#[test]
+fn a_checkpointed_forward_pass_gets_past_its_failure() {
+    let question = changed(Change { checkpointing: true, ..Change::NONE });
+    let found = answer("activation_batch_first_step", &question);
+    assert_eq!((found.ooms, found.ooms_survived), (0, 1));
+    assert!(found.peak_active_bytes * 2 < found.recorded.peak_reserved_bytes);
+}
+
+/// The refused request was of 12 GiB under a limit of 24: no setting can serve it beside 13.4 GiB, but
+/// the recording allows any limit up to 25.5 GiB.
+#[test]
+fn what_hangs_on_the_limit_is_said() {
+    let conf = Some(Settings::parse("expandable_segments:True").unwrap());
+    let found = answer("activation_naive_attention", &Question { conf, ..Question::default() });
+    let limit = truth("activation_naive_attention")["allowed_bytes"].as_u64().unwrap();
+    assert!(found.smallest_capacity_bytes > limit);
+    assert!(found.headline.contains("the highest that the recording allows"), "{}", found.headline);
+    assert!(found.next.contains("--limit"), "{}", found.next);
+}
+
+/// A program with an 8-bit Adam of its own.
+#[test]
+fn states_of_eight_bits_stay() {
+    let change = Change { optimizer_states: OptimizerStates::EightBit, ..Change::NONE };
+    let found = answer("compact_adam", &changed(change));
+    assert!(found.notes[0].contains("in 8 bits already"), "{:?}", found.notes);
+    let findings = Findings::of(&open("compact_adam"));
+    let fixes = &findings.diagnosis.fixes;
+    assert!(fixes.iter().all(|fix| fix.id != "small_optimizer"));
+}
+
 #[test]
 fn what_cannot_be_changed_is_said() {
     let change =

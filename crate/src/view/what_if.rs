@@ -192,6 +192,17 @@ impl WhatIfReport {
     }
 }
 
+impl WhatIfReport {
+    /// Whether the recorded failures are served under the highest limit that they allow, and might not
+    /// be under the one there was.
+    fn depends_on_limit(&self) -> bool {
+        self.bounds_basis == BoundsBasis::Inferred
+            && self.ooms_survived > 0
+            && self.ooms == 0
+            && self.smallest_capacity_bytes > self.recorded.limit_at_least_bytes
+    }
+}
+
 fn recorded(settings: &Settings, verification: &Verification, ooms: u64) -> RecordedReport {
     let LimitBounds { at_least, below, capacity } = verification.limit;
     RecordedReport {
@@ -212,6 +223,9 @@ fn recorded(settings: &Settings, verification: &Verification, ooms: u64) -> Reco
 
 fn headline(report: &WhatIfReport) -> String {
     let under = match (report.limit_bytes, report.capacity_bytes) {
+        (Some(limit), _) if report.depends_on_limit() => {
+            format!("Under a limit of {}, the highest that the recording allows", Bytes(limit))
+        }
         (Some(limit), _) => format!("Under a limit of {}", Bytes(limit)),
         (None, Some(capacity)) => format!("On a card with room for {}", Bytes(capacity)),
         (None, None) => "Without any limit".to_owned(),
@@ -325,6 +339,13 @@ fn next(report: &WhatIfReport, question: &Question, settings: &Settings) -> Stri
     if report.bounds_basis == BoundsBasis::None {
         return format!(
             "Nothing bounds this replay: give the card's or the limit's size, such as --limit 24GiB, to see whether it fits; {least} are enough."
+        );
+    }
+    if report.depends_on_limit() {
+        return format!(
+            "Give the limit, with --limit: {least} are needed, and the recorded one lies between {} and {}.",
+            Bytes(report.recorded.limit_at_least_bytes),
+            Bytes(report.limit_bytes.unwrap_or(0))
         );
     }
     if report.ooms > 0 && !settings.expandable_segments {

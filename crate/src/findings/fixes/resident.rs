@@ -4,7 +4,7 @@ use super::replay::Effect;
 use super::{Basis, Case, Fix};
 use crate::findings::category::Category;
 use crate::findings::marks::Phase;
-use crate::findings::savings::optimizer::{in_eight_bits, without_scratch, without_states};
+use crate::findings::savings::optimizer::{EightBits, without_scratch, without_states};
 use crate::findings::savings::{Held, Kept, has_weight_copies};
 use crate::units::Bytes;
 
@@ -14,7 +14,7 @@ pub(super) fn fixes(case: &Case<'_>) -> Vec<Fix> {
     let weights = case.of(Category::Weights);
     let is_wide = has_weight_copies(case.device, case.marks);
     if states > 0 || case.request_is(Category::OptimizerStates) {
-        fixes.push(small_optimizer(case, is_wide));
+        fixes.extend(small_optimizer(case, is_wide));
         fixes.push(offloaded_optimizer(case));
     }
     if weights > 0 && !case.trains() && states == 0 {
@@ -56,21 +56,22 @@ fn shard(case: &Case<'_>) -> Fix {
     .with("from torch.distributed.fsdp import fully_shard\nfor block in model.blocks:\n    fully_shard(block)\nfully_shard(model)")
 }
 
-fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Fix {
+fn small_optimizer(case: &Case<'_>, is_wide: bool) -> Option<Fix> {
+    let eight_bits = EightBits::of(case.device, is_wide);
+    if eight_bits.are_there {
+        return None;
+    }
     let note = if is_wide {
         "Autocast made copies of the weights, so weights and states are of 32 bits now."
     } else {
         "The number takes weights and states to be of 16 bits now; of 32 bits, a quarter would stay."
     };
-    let effect = case.effect(|held| in_eight_bits(case.device, held, is_wide));
-    Fix::of(
-        "small_optimizer",
-        "Keep the optimizer's states in 8 bits",
-        note,
-    )
-    .bringing(effect, Basis::Estimated)
-    .costing("None known in the loss of most models; try a short run.")
-    .with("import bitsandbytes as bnb\noptimizer = bnb.optim.AdamW8bit(model.parameters(), lr=1e-4)")
+    let effect = case.effect(|held| eight_bits.kept(case.device, held));
+    let fix = Fix::of("small_optimizer", "Keep the optimizer's states in 8 bits", note)
+        .bringing(effect, Basis::Estimated)
+        .costing("None known in the loss of most models; try a short run.")
+        .with("import bitsandbytes as bnb\noptimizer = bnb.optim.AdamW8bit(model.parameters(), lr=1e-4)");
+    Some(fix)
 }
 
 fn offloaded_optimizer(case: &Case<'_>) -> Fix {

@@ -57,7 +57,7 @@ impl Checkpointing {
             if most.is_none_or(|(count, _)| blocks.len() > count) {
                 most = Some((blocks.len(), call));
             }
-            checkpoint(device, &copies, &pass, &blocks, &mut lives);
+            checkpoint(device, &copies, pass, &blocks, &mut lives);
         }
         most.map(|(blocks, call)| Checkpointing { blocks, call, lives })
     }
@@ -158,14 +158,14 @@ fn beginnings<'a>(device: &'a Device, members: &'a [usize]) -> impl Iterator<Ite
 fn checkpoint(
     device: &Device,
     copies: &FxHashSet<usize>,
-    pass: &Range<u32>,
+    pass: Range<u32>,
     blocks: &[Vec<usize>],
     lives: &mut FxHashMap<usize, [(u32, u32); 2]>,
 ) {
     let allocation = |place: usize| -> &Allocation { &device.timeline.allocations[place] };
-    let mut entries = pass.clone();
-    let backward = entries.find(|entry| device.phases.get(*entry) == Phase::Backward);
-    let backward = backward.unwrap_or(pass.end);
+    let backward = pass.clone().find(|entry| device.phases.get(*entry) == Phase::Backward);
+    let is_forward_only = backward.is_none();
+    let backward = backward.unwrap_or_else(|| forward_end(device, &pass));
     for (number, members) in blocks.iter().enumerate() {
         let saved: Vec<usize> = members
             .iter()
@@ -177,7 +177,7 @@ fn checkpoint(
             .collect();
         let end = match blocks.get(number + 1).and_then(|next| next.first()) {
             Some(next) => allocation(*next).first_entry(),
-            None => members.last().map_or(pass.end, |last| allocation(*last).first_entry() + 1),
+            None => members.last().map_or(backward, |last| allocation(*last).first_entry() + 1),
         };
         // The block's output is the next one's input, which stays.
         let output = saved.iter().copied().rfind(|place| !copies.contains(place));
@@ -191,9 +191,17 @@ fn checkpoint(
             // Autocast's cache keeps a weight's copy until the forward pass ends.
             let gone = if copies.contains(&place) { backward } else { end };
             let made = allocation(place).first_entry();
-            if again > gone {
+            if is_forward_only {
+                lives.insert(place, [(made, gone), (gone, gone)]);
+            } else if again > gone {
                 lives.insert(place, [(made, gone), (again, allocation(place).last_entry())]);
             }
         }
     }
+}
+
+/// Where a pass without a backward one ends: at its failure, after which what it kept is freed.
+fn forward_end(device: &Device, pass: &Range<u32>) -> u32 {
+    let failures = device.timeline.ooms.iter().map(|oom| oom.entry);
+    failures.filter(|entry| pass.contains(entry)).last().unwrap_or(pass.end)
 }

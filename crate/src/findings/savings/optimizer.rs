@@ -8,18 +8,63 @@ use super::{Held, Kept};
 use crate::findings::Device;
 use crate::findings::category::Category;
 use crate::findings::marks::Phase;
+use std::collections::BTreeMap;
 
 /// Smaller tensors stay as they are, in bytes (the default of bitsandbytes: 4096 elements of 32
 /// bits).
 const LEAST: u64 = 4096 * 4;
 
-/// What is left of `held` with the states in 8 bits: blocks of 256 elements share one 32-bit scale.
-/// States have their weights' precision, which is 32 bits where `is_wide` and taken for 16 else.
-#[must_use]
-pub fn in_eight_bits(device: &Device, held: &Held<'_>, is_wide: bool) -> Kept {
-    let is_large = held.category == Category::OptimizerStates && held.requested >= LEAST;
-    let share = if is_wide { 0.25 + 1.0 / 256.0 } else { 0.5 };
-    if is_large { Kept::part(share) } else { without_scratch(device, held) }
+/// States of one weight: two moments and a copy of 32 bits.
+const MOST_STATES: u64 = 3;
+
+/// Optimizer states of 8 bits an element: blocks of 256 elements share one 32-bit scale.
+#[derive(Clone, Copy, Debug)]
+pub struct EightBits {
+    /// Of a state's size.
+    share: f64,
+    /// Whether the states are in a short form already (8 bits, or factored), so that they stay.
+    pub are_there: bool,
+}
+
+impl EightBits {
+    /// For the states of `device`. They have their weights' precision, which is 32 bits where
+    /// `is_wide` and taken for 16 else.
+    #[must_use]
+    pub fn of(device: &Device, is_wide: bool) -> Self {
+        let counts = |category: Category| {
+            let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+            for (allocation, class) in device.timeline.allocations.iter().zip(&device.classes) {
+                if class.category == category && allocation.requested >= LEAST {
+                    *counts.entry(allocation.requested).or_default() += 1;
+                }
+            }
+            counts
+        };
+        let (weights, states) = (counts(Category::Weights), counts(Category::OptimizerStates));
+        let of = |size: u64| weights.get(&size).copied().unwrap_or(0);
+        // A state has its weight's size, or twice that where only the weight is of 16 bits.
+        let whole = |(size, count): (&u64, &u64)| {
+            size * count.min(&(MOST_STATES * (of(*size) + of(size / 2))))
+        };
+        let all: u64 = states.iter().map(|(size, count)| size * count).sum();
+        let is_mostly_whole = states.iter().map(whole).sum::<u64>() * 2 >= all;
+        let last = |counts: &BTreeMap<u64, u64>| counts.keys().last().copied().unwrap_or(0);
+        // Larger ones are those of many weights in one tensor.
+        let are_flat = last(&states) > last(&weights) * 2;
+        let are_there = !is_mostly_whole && !are_flat;
+        EightBits { share: if is_wide { 0.25 + 1.0 / 256.0 } else { 0.5 }, are_there }
+    }
+
+    /// What is left of `held`.
+    #[must_use]
+    pub fn kept(&self, device: &Device, held: &Held<'_>) -> Kept {
+        let is_large = held.category == Category::OptimizerStates && held.requested >= LEAST;
+        if is_large && !self.are_there {
+            Kept::part(self.share)
+        } else {
+            without_scratch(device, held)
+        }
+    }
 }
 
 /// What is left of `held` without the states: kept elsewhere, or of an optimizer that has none.
