@@ -2,8 +2,8 @@
  * One HTML file of the offline page with a snapshot inside, written and read.
  *
  * The page holds one element for it, which no browser runs and no policy stops: the snapshot in
- * base64, packed as it was or with gzip, with its name and the fragment of an address that leads to
- * the view (see `link.js`). `container/saved.rs` reads and writes the same. A snapshot may have
+ * base64, packed as it was or with gzip, and in base64 too its name and the fragment of an address
+ * that leads to the view (see `link.js`). `container/saved.rs` reads and writes the same. A snapshot may have
  * hundreds of megabytes, so nothing but the element itself holds all of it as one text.
  */
 import { base64Of, bytesOf } from './base64.js';
@@ -37,7 +37,7 @@ export async function savedPage(page, { blob, name, container }, view) {
   for (let at = 0; at < packed.size; at += PIECE_BYTES) {
     text.push(await base64Of(packed.slice(at, at + PIECE_BYTES)));
   }
-  const opening = `${OPENING} data-name="${escaped(name)}" data-view="${escaped(view)}">`;
+  const opening = `${OPENING} data-name="${await inBase64(name)}" data-view="${await inBase64(view)}">`;
   return new Blob([around[0], opening, ...text, '</script>', around[1]], { type: 'text/html' });
 }
 
@@ -57,14 +57,18 @@ export function takeSnapshot() {
     parts.push(bytesOf(text.slice(at, at + PIECE_LETTERS)));
   }
   element.remove();
-  return { blob: new Blob(parts), name: element.dataset.name, view: element.dataset.view };
+  const { name, view } = element.dataset;
+  return { blob: new Blob(parts), name: fromBase64(name), view: fromBase64(view) };
 }
 
 function gzip(blob) {
   return new Response(blob.stream().pipeThrough(new CompressionStream('gzip'))).blob();
 }
 
-function escaped(text) {
-  const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-  return text.replace(/[&<>"]/g, (character) => entities[character]);
+function inBase64(text) {
+  return base64Of(new Blob([text]));
+}
+
+function fromBase64(text) {
+  return new TextDecoder().decode(bytesOf(text));
 }

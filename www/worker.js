@@ -23,9 +23,7 @@ function answer({ id, kind, ...request }) {
     case 'version':
       return version();
     case 'open':
-      return open(request.blob, request.name, (done, total) => {
-        postMessage({ id, progress: [done, total] });
-      });
+      return open(request.blob, request.name, telling(id));
     case 'timeline':
       return session.timeline(request);
     case 'entry':
@@ -61,9 +59,7 @@ function answer({ id, kind, ...request }) {
     case 'overlay':
       return session.overlay(request.device, request.place ?? undefined);
     case 'runOf':
-      return runOf(request.blob, request.name, request.isFound, request.capacities, (done, total) => {
-        postMessage({ id, progress: [done, total] });
-      });
+      return runOf(request.blob, request.name, request.isFound, request.capacities, telling(id));
     case 'compare':
       return compareRuns(request.runs, request.unreadable);
     case 'text':
@@ -73,6 +69,18 @@ function answer({ id, kind, ...request }) {
     default:
       throw { kind: 'Internal', message: `The analyzer knows no request named “${kind}”.` };
   }
+}
+
+/** Tells how far a file is read, in steps that can be seen: a large one comes in thousands of pieces. */
+function telling(id) {
+  let told = -1;
+  return (done, total) => {
+    const percent = Math.floor((100 * done) / total);
+    if (percent !== told) {
+      told = percent;
+      postMessage({ id, progress: [done, total] });
+    }
+  };
 }
 
 /** A plain pickle is read while its next pieces are fetched; of a packed one there is little to fetch. */

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_snapshot_of_a_saved_page_is_found_and_decoded() {
-        let page = br#"<!doctype html><script type="x" id="oomscope-snapshot" data-name="a">gAROLg==</script><p>"#;
+        let page = br#"<!doctype html><script type="x" id="oomscope-snapshot" data-name="YQ==">gAROLg==</script><p>"#;
         let mut pickle = Vec::new();
         content_of(&page[..]).unwrap().read_to_end(&mut pickle).unwrap();
         assert_eq!(pickle, [0x80, 4, b'N', b'.']);

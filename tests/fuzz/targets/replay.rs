@@ -8,6 +8,7 @@ mod everything;
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use oomscope::findings::Findings;
+use oomscope::snapshot::trace::Action;
 use oomscope::snapshot::{Snapshot, read};
 use oomscope::view::question::{EmptyCache, Question};
 use oomscope::view::setting_table::SettingTable;
@@ -53,42 +54,24 @@ impl Size {
     }
 }
 
-#[derive(Arbitrary, Debug)]
-enum Action {
-    Alloc,
-    FreeRequested,
-    FreeCompleted,
-    SegmentAlloc,
-    SegmentFree,
-    SegmentMap,
-    SegmentUnmap,
-    Snapshot,
-    Oom,
-    Annotate,
-    Unknown,
-}
-
-impl Action {
-    fn name(&self) -> &'static str {
-        match self {
-            Action::Alloc => "alloc",
-            Action::FreeRequested => "free_requested",
-            Action::FreeCompleted => "free_completed",
-            Action::SegmentAlloc => "segment_alloc",
-            Action::SegmentFree => "segment_free",
-            Action::SegmentMap => "segment_map",
-            Action::SegmentUnmap => "segment_unmap",
-            Action::Snapshot => "snapshot",
-            Action::Oom => "oom",
-            Action::Annotate => "annotate",
-            Action::Unknown => "unknown",
-        }
-    }
-}
+const ACTIONS: [Action; 11] = [
+    Action::Alloc,
+    Action::FreeRequested,
+    Action::FreeCompleted,
+    Action::SegmentAlloc,
+    Action::SegmentFree,
+    Action::SegmentMap,
+    Action::SegmentUnmap,
+    Action::Snapshot,
+    Action::Oom,
+    Action::Annotate,
+    Action::Other,
+];
 
 #[derive(Arbitrary, Debug)]
 struct Entry {
-    action: Action,
+    /// One of [`ACTIONS`].
+    action: u8,
     address: Address,
     size: Size,
     /// Streams, pool, device, whether the clock goes back, and the stack.
@@ -168,8 +151,9 @@ impl Trace {
         };
         let entry = |(place, entry): (usize, &Entry)| {
             let bits = entry.bits;
+            let action = ACTIONS[usize::from(entry.action) % ACTIONS.len()];
             let time = if bits >> 3 & 1 == 1 { 0 } else { place };
-            json!({"action": entry.action.name(), "addr": entry.address.bytes(), "device_free": entry.address.bytes(),
+            json!({"action": action.name(), "addr": entry.address.bytes(), "device_free": entry.address.bytes(),
                 "size": entry.size.bytes(), "stream": bits & 3, "pool_id": [bits >> 2 & 1, 0],
                 "time_us": time, "frames": frames(entry.stack)})
         };
