@@ -37,7 +37,7 @@ test:
 	www/wasm.sh clippy --locked
 	www/wasm.sh --locked
 	node www/build.mjs
-	node --test --test-reporter=spec tests/browser/*.test.mjs
+	node --test --test-concurrency=2 --test-reporter=spec tests/browser/*.test.mjs
 
 # The recipes of docs/ranks.md over 65 files; the second on Ray's local cluster, in an environment
 # of its own. No part of `make test`: Ray is some 300 MB.

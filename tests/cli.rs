@@ -481,6 +481,13 @@ fn a_page_holds_a_packed_snapshot_as_it_is_and_another_with_gzip() {
     assert_eq!(again, unpacked);
     assert_eq!(name, "a&\"b.pickle");
 
+    let report = |file: &str| stdout(&succeeds(&["report", file])).to_owned();
+    assert!(report(out).contains("/home/"));
+    succeeds(&["html", plain.to_str().unwrap(), "-o", out, "--page", &page, "--strip-paths"]);
+    assert!(!report(out).contains("/home/"));
+    assert_eq!(report(out).lines().next(), report(&packed).lines().next());
+    succeeds(&["html", plain.to_str().unwrap(), "-o", out, "--page", &page]);
+
     // A page made of a page holds what that one held.
     let twice = folder.join("twice.html");
     let twice = twice.to_str().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate with the modules that it may use, besides itself.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("batches", &[]),
     ("units", &["limits", "error", "warning"]),
     ("limits", &["units", "error", "warning"]),
@@ -33,6 +33,7 @@ const EDGES: [(&str, &[&str]); 18] = [
             "warning",
         ],
     ),
+    ("stripped", &["pickle", "container", "findings", "view", "error"]),
     ("chart", &["view", "units"]),
     ("text", &["view", "compare", "findings", "message", "units"]),
     ("wasm", &["*"]),

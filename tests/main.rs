@@ -24,6 +24,7 @@ mod opcodes;
 mod pickle;
 mod replay;
 mod selection;
+mod stripped;
 mod support;
 mod table;
 mod timeline;

@@ -53,7 +53,7 @@ export class Client {
    * xPx}`, `stacks {device, selection, shape, root, widthPx}`, `stackNode {node, nodes}`,
    * `allocations {device, selection, question}`, `allocationRows {from, to}`, `allocationsCsv {hasFolders}`,
    * `steps {device, columns}`, `stepRows {from, to}`, `settings {device, question}`, `overlay {device, place}`, `complete {device, text}`,
-   * `text {hasFolders}`, `markdown {hasFolders}`, `runOf {blob, name, isFound, capacities}`, `compare {runs, unreadable}` and
+   * `text {hasFolders}`, `markdown {hasFolders}`, `runOf {blob, name, isFound, capacities}`, `withoutFolders {blob}`, `compare {runs, unreadable}` and
    * `version`. Fails with a `RequestError`.
    */
   request(kind, payload = {}, onProgress = null) {

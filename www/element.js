@@ -351,12 +351,12 @@ class OomScope extends HTMLElement {
   async #savePage() {
     const { state } = this.#store;
     const { name, container } = state.report.file;
-    if (state.withoutFolders) {
-      this.#store.set({ error: 'The page holds the snapshot as it is, which names your folders. To save it all the same, switch off “Leave out folders”; a copy as Markdown leaves them out.' });
-      return false;
-    }
     try {
-      const page = await savedPage(await offlinePage(), { blob: this.#file.blob, name, container }, fragmentOf(state));
+      const { blob } = this.#file;
+      const snapshot = state.withoutFolders
+        ? { blob: new Blob([await this.#questions.withoutFolders(blob)]), container: 'gzip' }
+        : { blob, container };
+      const page = await savedPage(await offlinePage(), { ...snapshot, name }, fragmentOf(state));
       saveBlob(page, `${baseOf(name)}.html`);
       return true;
     } catch (error) {

@@ -60,6 +60,11 @@ export class Questions {
     this.#client = client;
   }
 
+  /** A snapshot's bytes packed with gzip, its paths without folders. */
+  withoutFolders(blob) {
+    return this.#client.request('withoutFolders', { blob });
+  }
+
   /** Ends the worker, and wants nothing any more. */
   close() {
     this.#timeline.drop();

@@ -5,7 +5,7 @@
  * answered by `{id, ok: true, value}` or `{id, ok: false, error}`, with `{id, progress: [done,
  * total]}` before that while a file is read.
  */
-import { compareRuns, initSync, runOf, Session, version } from '#wasm';
+import { compareRuns, initSync, runOf, Session, version, withoutFoldersPacked } from '#wasm';
 import { piecesOf } from './pieces.js';
 
 let session = null;
@@ -62,6 +62,8 @@ function answer({ id, kind, ...request }) {
       return runOf(request.blob, request.name, request.isFound, request.capacities, telling(id));
     case 'compare':
       return compareRuns(request.runs, request.unreadable);
+    case 'withoutFolders':
+      return withoutFoldersPacked(request.blob);
     case 'text':
       return session.text(request.hasFolders);
     case 'markdown':

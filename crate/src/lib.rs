@@ -17,6 +17,7 @@ pub mod limits;
 pub mod message;
 pub mod pickle;
 pub mod snapshot;
+pub mod stripped;
 pub mod text;
 pub mod timeline;
 pub mod units;

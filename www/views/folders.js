@@ -3,7 +3,7 @@ import { withoutFolders } from '#wasm';
 import { copyButton } from './copy.js';
 import { h } from './dom.js';
 
-const TITLE = 'Copied texts, saved tables and pictures name your files without their folders; of installed packages, the path among them stays.';
+const TITLE = 'Copied texts, saved tables, pictures and pages name your files without their folders; of installed packages, the path among them stays.';
 
 /** The choice, one for all that is copied or saved. `leaveOut` is told whether to leave them out. */
 export function foldersView(leaveOut) {

@@ -1,9 +1,10 @@
 //! `oomscope html FILE -o PAGE` and `oomscope open FILE`.
 
 use super::output::{print_line, source};
-use oomscope::container::saved;
+use oomscope::container::{saved, undecodable};
+use oomscope::stripped::without_folders;
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Seek as _};
 use std::path::{Path, PathBuf};
 
 /// The offline page of this build; empty where the build was given none.
@@ -16,6 +17,10 @@ pub(crate) struct HtmlArguments {
     /// Where to write the page.
     #[arg(short, long, value_name = "PAGE")]
     output: PathBuf,
+    /// Leave the folders out of all paths in the snapshot; of installed packages, the path among them
+    /// stays.
+    #[arg(long)]
+    strip_paths: bool,
     /// The empty page, instead of the one that this program carries.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -35,7 +40,10 @@ pub(crate) struct OpenArguments {
 
 pub(crate) fn write(asked: &HtmlArguments) -> Result<(), String> {
     let page = page(asked.page.as_deref())?;
-    let snapshot = source(&asked.file)?;
+    let mut snapshot = source(&asked.file)?;
+    if asked.strip_paths {
+        snapshot = stripped(snapshot)?;
+    }
     let out = File::create(&asked.output).map_err(unwritable)?;
     save(&page, &asked.file, snapshot, out).inspect_err(|_| {
         // Half a page helps nobody; the error says why it is not there.
@@ -58,6 +66,15 @@ pub(crate) fn open(asked: &OpenArguments) -> Result<(), String> {
     opener::open_browser(&path).map_err(|error| {
         format!("the browser could not be started: {error}; open {} yourself.", path.display())
     })
+}
+
+/// The same snapshot without folders, in a file that goes with the program.
+fn stripped(snapshot: File) -> Result<File, String> {
+    let mut stripped = without_folders(Box::new(snapshot)).map_err(|error| error.to_string())?;
+    let mut file = tempfile::tempfile().map_err(unwritable)?;
+    io::copy(&mut stripped, &mut file).map_err(|error| undecodable(error).to_string())?;
+    file.rewind().map_err(unwritable)?;
+    Ok(file)
 }
 
 fn save(page: &str, file: &Path, snapshot: File, out: File) -> Result<(), String> {

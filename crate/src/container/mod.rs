@@ -221,7 +221,8 @@ fn unreadable(error: std::io::Error) -> Error {
 }
 
 /// The error of a stream that stopped giving bytes.
-pub(crate) fn undecodable(error: std::io::Error) -> Error {
+#[must_use]
+pub fn undecodable(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::UnexpectedEof {
         return Error::new(ErrorKind::Truncated, "the packed file ends in the middle");
     }

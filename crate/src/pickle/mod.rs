@@ -28,10 +28,12 @@ mod recall;
 mod refusal;
 mod repeats;
 mod slots;
+mod texts;
 
 pub use machine::Machine;
 pub(crate) use place::path_from_steps;
 pub use place::{Place, Step};
+pub use texts::replace_texts;
 
 use crate::error::Result;
 

@@ -10,4 +10,5 @@ pub mod page;
 pub mod painter;
 pub mod session;
 pub mod steps;
+pub mod stripped;
 mod views;

@@ -202,6 +202,6 @@ fn checkpoint(
 
 /// Where a pass without a backward one ends: at its failure, after which what it kept is freed.
 fn forward_end(device: &Device, pass: &Range<u32>) -> u32 {
-    let failures = device.timeline.ooms.iter().map(|oom| oom.entry);
-    failures.filter(|entry| pass.contains(entry)).last().unwrap_or(pass.end)
+    let mut failures = device.timeline.ooms.iter().map(|oom| oom.entry);
+    failures.rfind(|entry| pass.contains(entry)).unwrap_or(pass.end)
 }
