@@ -44,6 +44,7 @@ import start from './views/start.css';
 import { startView } from './views/start.js';
 import tables from './views/tables.css';
 import timeline from './views/timeline.css';
+import touch from './views/touch.css';
 import verdict from './views/verdict.css';
 import whatIf from './views/whatif.css';
 
@@ -102,7 +103,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const styles = new CSSStyleSheet();
-    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow].join('\n'));
+    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow, touch].join('\n'));
     root.adoptedStyleSheets = [styles];
     this.#app.append(this.#header.root, this.#error.root, this.#content, footerView().root, this.#choosing.files, this.#choosing.folder, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
