@@ -6,7 +6,8 @@ import { bytesText, countText } from './format.js';
 import { onSight } from './sight.js';
 import { place, stackView } from './stack.js';
 
-const POINT = 'Point at the map to read a block, click to keep it. With the keyboard, the arrow keys go from block to block.';
+const POINT = 'Point at the map to read a block, click to keep it.';
+const KEYS = ' With the keyboard, the arrow keys go from block to block.';
 const STEPS = { ArrowLeft: 'before', ArrowRight: 'after', ArrowUp: 'segment-before', ArrowDown: 'segment-after' };
 const WHY =
   'The driver takes a segment back only when nothing in it is in use, and a request must fit into one hole. In these segments at least half is idle:';
@@ -185,7 +186,7 @@ export function blocksView(painter, on, signal) {
       if (changed.has('report') || changed.has('device')) {
         kept = null;
         asked = null;
-        fill(readout, h('p', { class: 'quiet' }, POINT));
+        fill(readout, pointer());
       }
       if (changed.has('map') && state.map) {
         kept = null;
@@ -193,7 +194,7 @@ export function blocksView(painter, on, signal) {
         tell(state.map);
       }
       if (changed.has('block')) {
-        fill(readout, state.block === null ? h('p', { class: 'quiet' }, POINT) : reading(state.block));
+        fill(readout, state.block === null ? pointer() : reading(state.block));
         readout.scrollTop = 0;
         if (state.map) {
           showMarks();
@@ -207,6 +208,10 @@ export function blocksView(painter, on, signal) {
       }
     },
   };
+}
+
+function pointer() {
+  return h('p', { class: 'quiet' }, POINT, h('span', { class: 'with-keys' }, KEYS));
 }
 
 function reading(block) {
