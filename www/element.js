@@ -12,12 +12,12 @@ import { Comparing } from './comparing.js';
 import { listenToDrops } from './drops.js';
 import { instanceReady } from './instance.js';
 import { listenToKeys } from './keys.js';
-import { fragmentOf, stateOf } from './link.js';
+import { fileOf, fragmentOf, stateOf } from './link.js';
 import { Opening } from './opening.js';
 import { offlinePage } from './platform.js';
 import { Questions } from './questions.js';
 import { remember, remembered } from './remember.js';
-import { sampleAddress } from './samples.js';
+import { SAMPLES, sampleAddress } from './samples.js';
 import { savedPage } from './saved.js';
 import { freshReport, Store } from './state.js';
 import base from './style.css';
@@ -44,6 +44,7 @@ import start from './views/start.css';
 import { startView } from './views/start.js';
 import tables from './views/tables.css';
 import timeline from './views/timeline.css';
+import touch from './views/touch.css';
 import verdict from './views/verdict.css';
 import whatIf from './views/whatif.css';
 
@@ -90,7 +91,7 @@ class OomScope extends HTMLElement {
   #spoken = h('p', { class: 'unseen', role: 'status' });
   #content = h('div', { class: 'content' });
   #app = h('div', { class: 'app' });
-  #header = headerView({ browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
+  #header = headerView({ start: () => this.#startAnew(), browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
   #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: (sample) => this.#openUrl(sampleAddress(this.getAttribute('samples'), sample)), explain: (text) => this.#explain(text) });
   #linking = null;
   #wait = null;
@@ -102,7 +103,7 @@ class OomScope extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const styles = new CSSStyleSheet();
-    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow].join('\n'));
+    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow, touch].join('\n'));
     root.adoptedStyleSheets = [styles];
     this.#app.append(this.#header.root, this.#error.root, this.#content, footerView().root, this.#choosing.files, this.#choosing.folder, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -131,6 +132,8 @@ class OomScope extends HTMLElement {
     // A report whose worker ended when the element left the page comes from its file again.
     if (this.hasAttribute('src')) {
       this.#openUrl(this.getAttribute('src'));
+    } else if (this.hasAttribute('linked')) {
+      this.#follow(fileOf(location.hash.slice(1)));
     }
   }
 
@@ -169,6 +172,16 @@ class OomScope extends HTMLElement {
       this.#painter = new Painter();
       this.#store.set({ recordCode: recordCode() });
       this.#colour(this.#store.state.theme);
+    }
+  }
+
+  /** A link to a view of one of the samples opens it; of another file it says which to open. */
+  #follow(name) {
+    const sample = this.hasAttribute('samples') && SAMPLES.find((each) => sampleAddress('', each) === `/${name}`);
+    if (sample) {
+      this.#openUrl(sampleAddress(this.getAttribute('samples'), sample));
+    } else {
+      this.#start.setLinked(name);
     }
   }
 
@@ -261,6 +274,24 @@ class OomScope extends HTMLElement {
     const { report, compared } = this.#store.state;
     const phase = reading !== null ? 'message' : report !== null ? 'report' : compared !== null ? 'compare' : 'start';
     this.#store.set({ phase, loading: null, comparing: null, reading, error });
+  }
+
+  /** To the start screen, which is the only one that offers all there is to open; an embed, to its snapshot. */
+  #startAnew() {
+    clearTimeout(this.#linking);
+    if (this.hasAttribute('src') && !this.hasAttribute('linked')) {
+      this.#openUrl(this.getAttribute('src'));
+      return;
+    }
+    if (this.hasAttribute('linked')) {
+      history.replaceState(history.state, '', location.pathname + location.search);
+      this.#start.setLinked('');
+    }
+    this.#isCompared = false;
+    this.#comparing.close();
+    this.#close();
+    this.#store.set({ phase: 'start', error: null, reading: null, compared: null, ...freshReport(null) });
+    this.#start.focus();
   }
 
   /** Lets go of the file that is open. */

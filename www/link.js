@@ -29,6 +29,11 @@ export function fragmentOf(state) {
   return parts.size > 1 ? parts.toString() : '';
 }
 
+/** The name of the file that a fragment is about; empty where it names none. */
+export function fileOf(fragment) {
+  return new URLSearchParams(fragment).get('file') ?? '';
+}
+
 /** What a fragment changes of a report just opened; nothing where it is of another file. */
 export function stateOf(fragment, report) {
   const parts = new URLSearchParams(fragment);

@@ -43,6 +43,36 @@ test('a block is read out under the pointer, and kept by a click', () =>
     await readout.filter({ hasText: 'Block of 1.10 GiB' }).waitFor();
   }));
 
+test('the arrow keys go from block to block and from segment to segment, and Escape lets go', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await mapped(page);
+    const map = page.getByTestId('map');
+    const readout = page.getByTestId('map-readout');
+    const title = () => readout.locator('.readout-title').textContent();
+    const went = async (key) => {
+      const before = await readout.textContent();
+      await map.press(key);
+      await page.waitForFunction(
+        (words) => document.querySelector('oom-scope').shadowRoot.querySelector('[data-test=map-readout]').textContent !== words,
+        before,
+      );
+      return readout.textContent();
+    };
+    const first = await went('ArrowRight');
+    assert.match(await title(), /Block of 1\.10 GiB/);
+    const second = await went('ArrowRight');
+    assert.equal(await went('ArrowLeft'), first);
+    const below = await went('ArrowDown');
+    assert.notEqual(below, first);
+    assert.equal(await went('ArrowUp'), first);
+    assert.equal(await went('ArrowRight'), second);
+    await page.getByRole('heading', { name: 'Memory map' }).hover();
+    assert.equal(await readout.textContent(), second, 'the pointer elsewhere takes nothing away');
+    assert.match(await went('Escape'), /Point at the map/);
+  }));
+
 test('the map follows when another entry is pinned', () =>
   visit(shared.browser, site(), async (page) => {
     await choose(page, FIXTURE);

@@ -27,6 +27,13 @@ test('a pasted error is explained, and the way back is open', () =>
     await page.getByTestId('error-text').waitFor();
   }));
 
+test('a text without a message says what to do', () =>
+  visit(shared.browser, site(), async (page) => {
+    await page.getByTestId('error-text').fill('KeyError: "step"');
+    await page.getByTestId('explain').click();
+    await page.getByTestId('answer').filter({ hasText: 'Paste the whole error' }).waitFor();
+  }));
+
 test('a dropped log is read as an error, and a text without one is refused', () =>
   visit(shared.browser, site(), async (page) => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'oomscope-'));

@@ -111,6 +111,29 @@ test('a second file takes the place of the first', () =>
     await opened(page);
   }));
 
+test('the name at the top leads back to the start screen, and the address forgets the file', () =>
+  visit(shared.browser, site(), async (page) => {
+    await choose(page, FIXTURE);
+    await opened(page);
+    await page.getByTestId('show-heap').click();
+    await page.waitForFunction(() => location.hash !== '');
+    await page.getByTestId('brand').click();
+    await page.getByTestId('drop').waitFor();
+    assert.equal(await page.evaluate(() => location.hash), '');
+    await page.getByTestId('sample-leak').click();
+    await opened(page);
+  }));
+
+test('a link to a view says which file to open, and one to a sample opens it', async () => {
+  await visit(shared.browser, site('#file=mine.pickle&picture=heap'), async (page) => {
+    await page.getByTestId('linked').filter({ hasText: 'mine.pickle' }).waitFor();
+  });
+  await visit(shared.browser, site('#file=leak.pickle.xz&picture=heap'), async (page) => {
+    await opened(page);
+    assert.equal(await page.getByTestId('show-heap').getAttribute('aria-pressed'), 'true');
+  });
+});
+
 test('cancel ends a worker that is busy, and the next file opens', () =>
   visit(
     shared.browser,

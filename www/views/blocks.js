@@ -7,6 +7,8 @@ import { onSight } from './sight.js';
 import { place, stackView } from './stack.js';
 
 const POINT = 'Point at the map to read a block, click to keep it.';
+const KEYS = ' With the keyboard, the arrow keys go from block to block.';
+const STEPS = { ArrowLeft: 'before', ArrowRight: 'after', ArrowUp: 'segment-before', ArrowDown: 'segment-after' };
 const WHY =
   'The driver takes a segment back only when nothing in it is in use, and a request must fit into one hole. In these segments at least half is idle:';
 
@@ -18,7 +20,8 @@ const WHY =
  * @param {AbortSignal} signal ends all listening outside of the view
  */
 export function blocksView(painter, on, signal) {
-  const canvas = h('canvas', { class: 'map', 'data-test': 'map', role: 'img', 'aria-label': 'Memory map' });
+  const canvas = h('canvas', { class: 'map', 'data-test': 'map', tabindex: '0', role: 'application', 'aria-roledescription': 'memory map', 'aria-label': 'Memory map', 'aria-describedby': 'map-help' });
+  const help = h('p', { class: 'unseen', id: 'map-help' }, 'Left and right go from block to block, up and down from segment to segment, Escape lets go.');
   const marks = h('div', { class: 'map-marks', 'aria-hidden': 'true' });
   const frame = h('div', { class: 'canvas-frame' }, canvas, marks);
   const moment = h('p', { class: 'range', 'data-test': 'map-moment' });
@@ -36,6 +39,7 @@ export function blocksView(painter, on, signal) {
     request,
     legend,
     frame,
+    help,
     notes,
     readout,
     pins,
@@ -109,12 +113,41 @@ export function blocksView(painter, on, signal) {
     }
   }
 
-  canvas.addEventListener('pointermove', (event) => ask(under(event) ?? kept));
+  canvas.addEventListener('pointermove', (event) => {
+    // A pointer on its way would have a screen reader never stop.
+    readout.setAttribute('aria-live', 'off');
+    ask(under(event) ?? kept);
+  });
   canvas.addEventListener('pointerleave', () => ask(kept));
   canvas.addEventListener('click', (event) => {
     kept = under(event);
     ask(kept);
   });
+  canvas.addEventListener('keydown', (event) => {
+    if (!state?.map || event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
+    if (event.key in STEPS) {
+      walk(STEPS[event.key]);
+    } else if (event.key === 'Escape' && kept !== null) {
+      kept = null;
+      ask(null);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  /** To the block beside the one read; a key held down waits for each to be read. */
+  function walk(step) {
+    const next = painter.mapNext(state.map, state.block?.pieces ?? [], step);
+    if (next) {
+      readout.setAttribute('aria-live', 'polite');
+      kept = next;
+      ask(kept);
+    }
+  }
 
   function tell({ story }) {
     const { entry, reserved_bytes: reserved, idle_bytes: idle, segments } = story;
@@ -153,7 +186,7 @@ export function blocksView(painter, on, signal) {
       if (changed.has('report') || changed.has('device')) {
         kept = null;
         asked = null;
-        fill(readout, h('p', { class: 'quiet' }, POINT));
+        fill(readout, pointer());
       }
       if (changed.has('map') && state.map) {
         kept = null;
@@ -161,10 +194,13 @@ export function blocksView(painter, on, signal) {
         tell(state.map);
       }
       if (changed.has('block')) {
-        fill(readout, state.block === null ? h('p', { class: 'quiet' }, POINT) : reading(state.block));
+        fill(readout, state.block === null ? pointer() : reading(state.block));
         readout.scrollTop = 0;
         if (state.map) {
           showMarks();
+          if (state.block !== null && canvas.matches(':focus-visible')) {
+            marks.firstElementChild?.scrollIntoView({ block: 'nearest' });
+          }
         }
       }
       if (['map', 'theme', 'emphasis'].some((key) => changed.has(key))) {
@@ -172,6 +208,10 @@ export function blocksView(painter, on, signal) {
       }
     },
   };
+}
+
+function pointer() {
+  return h('p', { class: 'quiet' }, POINT, h('span', { class: 'with-keys' }, KEYS));
 }
 
 function reading(block) {

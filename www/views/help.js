@@ -9,6 +9,7 @@ const KEYS = [
   [['[', ']'], 'go to the step or failure before and after'],
   [[',', '.'], 'go to the entry before and after, on the timeline'],
   [['Shift'], 'held while dragging over the timeline: select a range'],
+  [['←', '→', '↑', '↓'], 'on the memory map, go from block to block and from segment to segment'],
   [['/'], 'search the stacks'],
   [['?'], 'show these keys'],
 ];

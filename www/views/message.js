@@ -26,17 +26,17 @@ export function messageView(reading, on) {
         'div',
         { class: 'verdict-top' },
         h('span', { class: 'badge', 'data-tone': reading.recognised ? 'bad' : 'unsure' }, reading.recognised ? 'Error text' : 'Not recognised'),
-        h('span', { class: 'confidence' }, [reading.backend_label, reading.torch_version && `PyTorch ${reading.torch_version}`].filter(Boolean).join(' · ')),
+        h('span', { class: 'confidence' }, [reading.recognised && reading.backend_label, reading.torch_version && `PyTorch ${reading.torch_version}`].filter(Boolean).join(' · ')),
         h('span', { class: 'space' }),
-        h('button', { type: 'button', class: 'button second', onclick: on.back }, 'Start again'),
+        h('button', { type: 'button', class: 'button', onclick: on.back }, 'Start again'),
         copyButton(reading.text, { label: 'Copy as text', title: 'Copy all of this as plain text' }),
       ),
       headline,
       h(
         'div',
         { class: 'answer', 'data-test': 'answer' },
-        h('div', {}, causes(first ? [first] : [])),
-        h('div', {}, h('h2', {}, 'Next step'), best && h('p', {}, h('strong', {}, prose(best.title)), '. ', prose(best.note)), reading.snippet && code(reading.snippet.code)),
+        reading.recognised && h('div', {}, causes(first ? [first] : [])),
+        h('div', {}, nextStep(best, reading.snippet), !reading.recognised && openRow(on)),
       ),
       reading.bar && barFigure(reading.bar),
       others.length > 0 && causes(others),
@@ -105,8 +105,16 @@ function snippetCard({ why, place, notes }, on) {
     'About these lines',
     [why, place].map((sentence) => h('p', {}, prose(sentence))),
     h('ul', { class: 'notes' }, notes.map((note) => h('li', {}, prose(note)))),
-    h('div', { class: 'row start-row' }, h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Open the snapshot')),
+    openRow(on),
   );
+}
+
+function nextStep(best, snippet) {
+  return [h('h2', {}, 'Next step'), best && h('p', {}, h('strong', {}, prose(best.title)), '. ', prose(best.note)), snippet && code(snippet.code)];
+}
+
+function openRow(on) {
+  return h('div', { class: 'row start-row' }, h('button', { type: 'button', class: 'button primary', onclick: on.browse }, 'Open the snapshot'));
 }
 
 function messages(all) {

@@ -8,10 +8,12 @@ import { Latest } from '../latest.js';
 import { fill, h, oncePerFrame, setVars } from './dom.js';
 import { icon } from './icons.js';
 
-const ROW_PX = 30;
-const HEAD_PX = 34;
+/** As rows.css and, for fingers, touch.css have them. */
+const isTouched = matchMedia('(pointer: coarse)').matches;
+const ROW_PX = isTouched ? 40 : 30;
+const HEAD_PX = isTouched ? 42 : 34;
 /** Rows in sight at most. */
-const SEEN = 14;
+const SEEN = isTouched ? 10 : 14;
 /** Rows asked for above and below those in sight. */
 const AHEAD = 60;
 /** Firefox lays out no element that is taller than some 17 million pixels. */

@@ -1,5 +1,8 @@
 /** When somebody looks: what takes a while is asked for then. */
 
+/** Half a view away, of the page or of an element that scrolls by itself, where a browser knows that. */
+export const NEAR = { rootMargin: '50% 0px', scrollMargin: '50% 0px' };
+
 /**
  * Calls `seen` once, when the element first comes near the view; hidden ones never do. Returns
  * whether that has been.
@@ -14,7 +17,7 @@ export function onSight(element, seen, signal) {
         seen();
       }
     },
-    { rootMargin: '200px' },
+    NEAR,
   );
   sight.observe(element);
   signal.addEventListener('abort', () => sight.disconnect());

@@ -55,11 +55,14 @@ export function startView(on) {
       h('span', { class: 'sample-says' }, sample.says),
     );
   }
+  const linkedName = h('strong', {});
+  const linked = h('p', { class: 'linked', 'data-test': 'linked', hidden: true }, 'This link leads to a view of ', linkedName, '. A link carries no file: open yours of that name to see it.');
   const root = h(
     'main',
     { class: 'start' },
     h('h1', {}, 'Why did the GPU run out of memory?'),
     h('p', { class: 'lead' }, 'Open a PyTorch CUDA memory snapshot, or paste the error, and read what filled the memory, which lines of your code did it, and what would help.'),
+    linked,
     h(
       'div',
       { class: 'drop', 'data-test': 'drop' },
@@ -87,6 +90,11 @@ export function startView(on) {
 
   return {
     root,
+    /** The name of the file that the page's address is about; none for an empty one. */
+    setLinked(name) {
+      linkedName.textContent = name;
+      linked.hidden = name === '';
+    },
     setSamples(present) {
       samples.hidden = !present;
       toSamples.hidden = !present;

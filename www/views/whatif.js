@@ -3,6 +3,7 @@ import { cards } from '#wasm';
 import { fill, h } from './dom.js';
 import { bytesText } from './format.js';
 import { settingTable } from './settings.js';
+import { NEAR } from './sight.js';
 
 const GIB = 2 ** 30;
 const MOST_GIB = 192;
@@ -214,7 +215,7 @@ export function whatIfView(on) {
         ask();
       }
     },
-    { rootMargin: '200px' },
+    NEAR,
   );
   seen.observe(root);
 

@@ -44,7 +44,8 @@ pub fn draw<DB: DrawingBackend>(
     for (place, label) in ticks(view, most) {
         let x = x_of(place).min(plot.right - thickness);
         pen.fill(x, plot.bottom, x + thickness, plot.bottom + tick, theme.grid.to_rgba())?;
-        let half = pen.width_of(&label) / 2;
+        // Fonts differ in the width of a percent sign.
+        let half = pen.width_of(&label) / 2 + picture.px(4.0);
         let centre = x.min(picture.width_px - half).max(half);
         pen.write(&label, (centre, plot.bottom + picture.px(14.0)), Align::Centre, theme.text)?;
     }

@@ -196,7 +196,7 @@ fn over(fill: RGBAColor, theme: &Theme) -> RGBColor {
     };
     let luminance = 0.2126 * linear(r, sr) + 0.7152 * linear(g, sg) + 0.0722 * linear(b, sb);
     // Where black and white letters differ from the ground alike.
-    if luminance > 0.179 { RGBColor(12, 16, 24) } else { RGBColor(255, 255, 255) }
+    if luminance > 0.179 { RGBColor(0, 0, 0) } else { RGBColor(255, 255, 255) }
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn for_cause(cause: Cause, message: &Message, context: &Context) -> Vec<(String,
         Cause::Fragmentation => vec![fragmentation(message, context)],
         Cause::Leak => one("Compare two snapshots some steps apart", "What the later one holds in addition, and where it was made, is the leak.".to_owned()),
         Cause::KvCache => vec![serving(context)],
-        Cause::InsufficientData => one("Record a snapshot", "The lines below write one when it fails again; it tells apart what the message cannot.".to_owned()),
+        Cause::InsufficientData => vec![record(message, context)],
         Cause::TooBigSingleRequest => one(
             "Find the shape that makes the block",
             format!("Print the shapes at the line that failed. {} is one result: compute it in pieces, or look for an accidental broadcast, an outer product or a transposed axis.", facts.requested_bytes.map_or("The block".to_owned(), |bytes| Bytes(bytes).to_string())),
@@ -75,6 +75,33 @@ fn for_cause(cause: Cause, message: &Message, context: &Context) -> Vec<(String,
         Cause::PlatformLimit => one("Look at the platform's limits", "Compare the driver's log (dmesg), ulimit -a, the container's limits; on WSL and Windows also the driver's settings for shared memory.".to_owned()),
         Cause::NotPytorch => vec![foreign(message)],
     }
+}
+
+/// A snapshot, or the counters where the backend or the version has none.
+fn record(message: &Message, context: &Context) -> (String, String) {
+    let told = context.torch_version.as_deref();
+    let has_none = matches!(message.backend, Backend::Mps | Backend::Xpu)
+        || version::is_before(told, message.versions, 2, 0);
+    let (title, note) = if has_none {
+        (
+            "Print what is held",
+            "The lines below tell it at a few places of the program; the message knows the failure only.",
+        )
+    } else {
+        (
+            "Record a snapshot",
+            "The lines below write one when it fails again; it tells apart what the message cannot.",
+        )
+    };
+    (title.to_owned(), note.to_owned())
+}
+
+/// What to do with a text that has no message in it.
+pub(crate) fn without_message() -> Vec<Advice> {
+    vec![Advice {
+        title: "Paste the whole error".to_owned(),
+        note: "From the exception's name to the end of the sentence with the numbers, or the whole log. A snapshot tells more than any error.".to_owned(),
+    }]
 }
 
 fn fragmentation(message: &Message, context: &Context) -> (String, String) {

@@ -129,7 +129,7 @@ pub fn read(text: &str) -> Reading {
         explanations: message.map(|message| explain::explain(message, text)).unwrap_or_default(),
         advice: message
             .map(|message| advice::advise(message, &causes, &context))
-            .unwrap_or_default(),
+            .unwrap_or_else(advice::without_message),
         misjudgements: message
             .map(|message| advice::misjudgements(message, &causes))
             .unwrap_or_default(),

@@ -20,10 +20,10 @@ impl Display for MessageText<'_> {
         let report = self.0;
         writeln!(f, "{}", report.headline)?;
         if !report.recognised {
-            return writeln!(
-                f,
-                "  Paste the whole error, from the exception's name to the end of the sentence with the numbers."
-            );
+            return report
+                .advice
+                .iter()
+                .try_for_each(|advice| writeln!(f, "  {}: {}", advice.title, advice.note));
         }
         for cause in report.causes.iter().take(CAUSES) {
             writeln!(

@@ -16,6 +16,7 @@ use crate::chart::theme::Theme;
 use crate::chart::window::Window;
 use crate::chart::{Picture, blocks, overview, table, timeline};
 use crate::view::blocks::picture::MapPicture;
+use crate::view::blocks::walk::Step;
 use crate::view::timeline::TimelineView;
 use crate::view::timeline::pixels::{Layout, Pixels};
 
@@ -286,6 +287,29 @@ impl Painter {
         row: u32,
     ) -> Result<JsValue, JsError> {
         to_js(&blocks::row_place(self.map(&map)?, width, row))
+    }
+
+    /// A pixel `{row, xPx}` of the block next to the one drawn as `pieces`: `before` or `after` it,
+    /// or at the begin of the segment before or after (`segment-before`, `segment-after`);
+    /// undefined at the map's ends.
+    ///
+    /// # Errors
+    /// As [`map_height`](Painter::map_height).
+    #[wasm_bindgen(js_name = mapNext)]
+    pub fn map_next(
+        &mut self,
+        map: JsValue,
+        pieces: JsValue,
+        step: &str,
+    ) -> Result<JsValue, JsError> {
+        let step = match step {
+            "before" => Step::Before,
+            "after" => Step::After,
+            "segment-before" => Step::SegmentBefore,
+            _ => Step::SegmentAfter,
+        };
+        let pieces: Vec<(u32, u32, u32)> = serde_wasm_bindgen::from_value(pieces)?;
+        to_js(&self.map(&map)?.next(&pieces, step))
     }
 
     fn map(&mut self, result: &JsValue) -> Result<&MapPicture, JsError> {

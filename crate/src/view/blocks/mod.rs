@@ -9,6 +9,7 @@ pub mod pins;
 pub mod placement;
 pub mod pools;
 pub mod reading;
+pub mod walk;
 
 use crate::findings::Device;
 use crate::findings::category::Category;
