@@ -393,7 +393,9 @@ fn the_snippet_fits_the_program_and_the_version() {
     assert!(with(&old).unwrap().code.contains("trace_alloc_max_entries"));
     // Before PyTorch 2.0 there was no history; the machine's memory and other programs have none.
     assert!(!with(CASES[1].text).unwrap().code.contains("_record_memory_history"));
-    for case in CASES.iter().filter(|case| matches!(case.cause, Cause::HostMemory | Cause::NotPytorch)) {
+    for case in
+        CASES.iter().filter(|case| matches!(case.cause, Cause::HostMemory | Cause::NotPytorch))
+    {
         assert!(with(case.text).is_none(), "{}", case.text);
     }
 }

@@ -78,6 +78,7 @@ impl<'a> Loops<'a> {
         let mut loops: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut passes: FxHashMap<Loop, Vec<u32>> = FxHashMap::default();
         let mut heads: FxHashMap<Vec<FrameId>, StackId> = FxHashMap::default();
+        let mut lines: FxHashMap<Vec<FrameId>, StackId> = FxHashMap::default();
         let mut called: FxHashMap<Vec<FrameId>, FxHashSet<Function>> = FxHashMap::default();
         let mut known: FxHashMap<(StackId, StackId), Option<Loop>> = FxHashMap::default();
         let mut before: Option<StackId> = None;
@@ -113,6 +114,11 @@ impl<'a> Loops<'a> {
                     && let Some(pass) = self.pass_between(last, here.stack)
                 {
                     passes.entry(pass).or_default().push(entry);
+                }
+                if let Some(line) = self.line_between(last, here.stack)
+                    && *lines.entry(line.around.clone()).or_insert(here.stack) == here.stack
+                {
+                    passes.entry(line).or_default().push(entry);
                 }
             }
             before = Some(here.stack);
@@ -154,6 +160,16 @@ impl<'a> Loops<'a> {
             return None;
         }
         self.back(a.forward?, b.forward?, &a.outer)
+    }
+
+    /// The line that has called a module and then allocates itself: for a loop whose only line makes
+    /// the module's input too.
+    fn line_between(&self, a: StackId, b: StackId) -> Option<Loop> {
+        let a = self.paths.get(a.0 as usize)?;
+        let b = self.paths.get(b.0 as usize)?;
+        let is_back = a.forward.is_some() && b.marked.is_none() && a.outer == b.outer;
+        let function = function(self.snapshot, *a.outer.last()?)?;
+        is_back.then(|| Loop { around: a.outer.clone(), function, line: 0 })
     }
 
     fn back(&self, a: FrameId, b: FrameId, around: &[FrameId]) -> Option<Loop> {
