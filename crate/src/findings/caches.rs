@@ -53,7 +53,8 @@ pub(super) fn refine(
         let is_cache = is_ring
             || attends
                 && is_pool(timeline, &places, peak)
-                && is_made_directly(snapshot, kinds, stack);
+                && is_made_directly(snapshot, kinds, stack)
+                && is_made_in_advance(timeline, phases, &places);
         for place in places.iter().filter(|_| is_cache) {
             if classes[*place].category != Category::KvCache {
                 classes[*place] = Class { category: Category::KvCache, because: Because::Shape };
@@ -69,6 +70,18 @@ fn is_pool(timeline: &Timeline, places: &[usize], peak: u64) -> bool {
     let share = if places.len() >= POOL_BLOCKS { POOL_SHARE } else { SINGLE_SHARE };
     all().all(|one| one.requested == first.requested && one.free_requested().is_none())
         && bytes as f64 >= share * peak as f64
+}
+
+/// Whether most blocks follow each other without a forward pass between them, but for those that a
+/// forward pass makes itself: what is made anew for each pass is its input.
+fn is_made_in_advance(timeline: &Timeline, phases: &Phases, places: &[usize]) -> bool {
+    let begin = |place: usize| timeline.allocations[place].first_entry();
+    let is_apart = |pair: &&[usize]| {
+        let (before, after) = (begin(pair[0]), begin(pair[1]));
+        phases.get(after) != Phase::Forward
+            && (before..after).any(|entry| phases.get(entry) == Phase::Forward)
+    };
+    places.windows(2).filter(is_apart).count() * 2 < places.len()
 }
 
 /// Whether any function's name speaks of attention; where only Python's frames are recorded, its
