@@ -8,6 +8,7 @@ use oomscope::snapshot::stack::{Frame, FrameId, StackId};
 use oomscope::snapshot::trace::{Action, Entry};
 use oomscope::snapshot::{Snapshot, Wrapping};
 use oomscope::warning::WarningKind;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
@@ -185,4 +186,14 @@ fn both_writers_tell_the_same_of_one_program() {
             );
         }
     }
+}
+
+#[test]
+fn a_flat_list_of_entries_is_the_trace_of_the_first_device() {
+    let entry = |size: u64| json!({"action": "alloc", "addr": size, "size": size});
+    let flat = json!({"segments": [], "device_traces": [entry(512), entry(1024)]});
+    let nested = json!({"segments": [], "device_traces": [[entry(512), entry(1024)]]});
+    let read = |value: &Value| read(value.to_string().into_bytes()).unwrap();
+    assert_eq!(read(&flat).traces, std::slice::from_ref(&(0..2)));
+    assert_eq!(describe(&read(&flat)), describe(&read(&nested)));
 }

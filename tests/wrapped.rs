@@ -222,6 +222,26 @@ fn an_xz_file_that_claims_four_gibibytes_gets_none() {
 }
 
 #[test]
+fn packed_json_that_is_cut_or_broken_is_refused() {
+    let entry = json!({"action": "alloc", "addr": 4096, "size": 512});
+    let text = json!({"segments": [], "device_traces": [vec![entry; 4_000]]}).to_string();
+    // Stored, so that where a block begins can be seen: its length, and that length inverted.
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
+    encoder.write_all(text.as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    assert_eq!(read(packed.clone()).unwrap().entries.len(), 4_000);
+    let cut = packed[..packed.len() / 2].to_vec();
+    assert_refused(cut, ErrorKind::Truncated, "the packed JSON text ends in the middle");
+    let is_block =
+        |bytes: &[u8]| bytes[..2] != [0, 0] && bytes[0] == !bytes[2] && bytes[1] == !bytes[3];
+    let mut blocks = (0..packed.len() - 4).filter(|place| is_block(&packed[*place..]));
+    let last = blocks.next_back().unwrap();
+    let mut broken = packed.clone();
+    broken[last] ^= 1;
+    assert_refused(broken, ErrorKind::Container, "the packed JSON text cannot be read");
+}
+
+#[test]
 fn wrappings_are_counted() {
     let mut wrapped = one_block(b"", b"");
     for _ in 0..3 {

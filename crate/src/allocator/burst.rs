@@ -168,3 +168,128 @@ fn bytes_of(plan: &[Planned]) -> u64 {
 fn sort_key(line: &SegmentLine) -> (&'static str, u64, u64) {
     (line.action.name(), line.address, line.size)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::Bounds;
+    use super::super::driver::Reservations;
+    use super::super::settings::{MIB, Settings};
+    use super::*;
+    use crate::snapshot::trace::Action;
+
+    fn request(mebibytes: u64, stream: u16) -> Request {
+        Request { size: mebibytes * MIB, stream, pool: 0 }
+    }
+
+    /// An allocator that collects from half of its limit on, in MiB. It has 320 MiB reserved and
+    /// two blocks of 100 MiB cached, of which one is older than the mean.
+    fn twin(limit: Option<u64>) -> Allocator<'static> {
+        let settings = Settings::parse("garbage_collection_threshold:0.5").unwrap().settings;
+        let bounds = Bounds { limit: limit.map(|limit| limit * MIB), capacity: None };
+        let mut twin = Allocator::new(settings, bounds, Box::new(Reservations::default()));
+        let ask = |twin: &mut Allocator<'_>, id, size, stream| {
+            twin.allocate(0, id, request(size, stream)).unwrap();
+        };
+        for id in 0..3 {
+            ask(&mut twin, id, 100, 0);
+        }
+        ask(&mut twin, 3, 20, 1);
+        twin.complete(0);
+        // Looking for a block makes those that are cached older.
+        twin.complete(3);
+        ask(&mut twin, 4, 20, 1);
+        twin.complete(1);
+        twin
+    }
+
+    /// What a request of so many MiB makes the allocator return.
+    fn returned(limit: u64, wanted: u64) -> Vec<SegmentLine> {
+        let mut twin = twin(Some(limit));
+        twin.log = Some(Vec::new());
+        let _ = twin.allocate(1, 9, request(wanted, 1));
+        let mut lines = twin.log.unwrap();
+        lines.retain(|line| line.action == Action::SegmentFree);
+        lines
+    }
+
+    /// How one that knows no limit explains that, with the limit's bounds in MiB.
+    fn explained(lines: Vec<SegmentLine>, wanted: u64) -> Option<(Authors, (u64, u64))> {
+        let request = Some((1, request(wanted, 1)));
+        let burst = Burst { entry: 0, lines, by_program: false, request };
+        let found = twin(None).explain(&burst)?;
+        assert_eq!(found.blocks.len(), burst.lines.len());
+        Some((found.authors, (found.limit.0 / MIB, found.limit.1 / MIB)))
+    }
+
+    const COLLECTED: Authors = Authors { collection: true, oversize: false, full: false };
+
+    #[test]
+    fn one_round_of_collection_bounds_the_limit_on_both_sides() {
+        // From 640 MiB on nothing is collected; from 440 MiB on the 220 left are no more than half.
+        for limit in [440, 600, 639] {
+            let lines = returned(limit, 40);
+            assert_eq!(lines.len(), 1, "{limit}");
+            assert_eq!(explained(lines, 40), Some((COLLECTED, (440, 640))), "{limit}");
+        }
+        assert_eq!(returned(640, 40), []);
+    }
+
+    #[test]
+    fn a_second_round_shows_that_the_first_was_not_enough() {
+        for limit in [380, 439] {
+            let lines = returned(limit, 40);
+            assert_eq!(lines.len(), 2, "{limit}");
+            assert_eq!(explained(lines, 40), Some((COLLECTED, (0, 440))), "{limit}");
+        }
+    }
+
+    #[test]
+    fn what_more_than_one_rule_would_have_returned_bounds_the_limit_by_all_of_them() {
+        // One round and then a full release, since 220 + 450 MiB are too much; or two rounds.
+        let lines = returned(600, 450);
+        assert_eq!(lines.len(), 2);
+        let authors = Authors { full: true, ..COLLECTED };
+        assert_eq!(explained(lines.clone(), 450), Some((authors, (0, 640))));
+        // From 640 MiB on nothing is collected, and a full release goes by addresses.
+        let by_address = returned(700, 450);
+        assert!(by_address.iter().eq(lines.iter().rev()));
+        let authors = Authors { full: true, ..Authors::default() };
+        assert_eq!(explained(by_address, 450), Some((authors, (640, 770))));
+    }
+
+    #[test]
+    fn the_true_limit_lies_within_the_bounds() {
+        for wanted in [40, 150, 300, 450] {
+            for limit in (320..900).step_by(7) {
+                let lines = returned(limit, wanted);
+                if lines.is_empty() {
+                    continue;
+                }
+                let (_, (at_least, below)) = explained(lines, wanted).expect("it has an author");
+                assert!(at_least <= limit && limit < below, "{wanted} in {limit}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_rule_returns_has_no_author() {
+        let mut lines = returned(600, 40);
+        lines[0].size += MIB;
+        assert_eq!(explained(lines, 40), None);
+        // The younger of the two alone.
+        let young = returned(400, 40).split_off(1);
+        assert_eq!(explained(young, 40), None);
+    }
+
+    #[test]
+    fn emptying_the_cache_says_nothing_of_the_limit() {
+        let lines = returned(400, 40);
+        let backwards = lines.iter().rev().copied().collect();
+        for lines in [lines, backwards] {
+            let burst = Burst { entry: 0, lines, by_program: true, request: None };
+            let found = twin(None).explain(&burst).unwrap();
+            assert_eq!(found.authors, Authors { full: true, ..Authors::default() });
+            assert_eq!((found.limit, found.blocks.len()), ((0, u64::MAX), 2));
+        }
+    }
+}

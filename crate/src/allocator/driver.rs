@@ -269,6 +269,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_filled_exactly_leaves_nothing_behind() {
+        let mut driver = Reservations::default();
+        let [_, second, _] = [36, 64, 64].map(|size| driver.allocate(0, size * MIB));
+        assert_eq!(driver.allocate(0, 28 * MIB), TOP - 28 * MIB, "the hole behind the first");
+        assert!(driver.holes.is_empty());
+        driver.free(second, 64 * MIB);
+        assert_eq!(driver.gaps.len(), 1);
+        assert_eq!(driver.allocate(0, 64 * MIB), second);
+        assert!(driver.gaps.is_empty());
+    }
+
+    #[test]
+    fn each_expandable_segment_has_a_range_of_its_own() {
+        let mut drivers: [Box<dyn Driver>; 3] = [
+            Box::new(Reservations::default()),
+            Box::new(Recorded::new(&[], std::iter::empty())),
+            Box::new(Shuffled::new(1)),
+        ];
+        for driver in &mut drivers {
+            let bases: BTreeSet<u64> = (0..5).map(|_| driver.reserve(0)).collect();
+            assert_eq!(bases.len(), 5);
+        }
+    }
+
+    #[test]
     fn no_order_gives_an_address_twice() {
         for seed in 0..8 {
             let mut driver = Shuffled::new(seed);

@@ -19,6 +19,8 @@ mod extract;
 mod grow;
 pub mod program;
 mod release;
+#[cfg(test)]
+mod round_trip;
 pub mod settings;
 mod shelf;
 mod start;

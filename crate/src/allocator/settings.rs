@@ -206,4 +206,22 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn settings_place_alike_only_if_all_that_places_blocks_agrees() {
+        let default = Settings::default();
+        for conf in [
+            "expandable_segments:True",
+            "max_split_size_mb:128",
+            "max_non_split_rounding_mb:40",
+            "roundup_power2_divisions:4",
+            "large_segment_size_mb:32",
+        ] {
+            let other = Settings::parse(conf).unwrap().settings;
+            assert!(other.places_like(&other) && !other.places_like(&default), "{conf}");
+        }
+        for conf in ["garbage_collection_threshold:0.6", "per_process_memory_fraction:0.5"] {
+            assert!(Settings::parse(conf).unwrap().settings.places_like(&default), "{conf}");
+        }
+    }
 }

@@ -269,3 +269,44 @@ fn final_blocks_differing(allocator: &Allocator<'_>, snapshot: &Snapshot, device
     }
     differing.saturating_add(u32::try_from(replayed.len()).unwrap_or(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_is_identical_only_if_nothing_differs() {
+        let same = Verification {
+            compared: 3,
+            addresses_equal: 3,
+            segments_equal: true,
+            recorded_peak: 5,
+            replayed_peak: 5,
+            ..Verification::default()
+        };
+        assert!(same.is_exact() && same.is_identical());
+        let in_bytes: [fn(&mut Verification); 3] =
+            [|it| it.compared = 0, |it| it.differing_entries = 1, |it| it.replayed_peak = 6];
+        for change in in_bytes {
+            let mut other = same.clone();
+            change(&mut other);
+            assert!(!other.is_exact() && !other.is_identical(), "{other:?}");
+        }
+        let in_order: [fn(&mut Verification); 4] = [
+            |it| it.addresses_equal = 2,
+            |it| it.segments_equal = false,
+            |it| it.final_blocks_differing = 1,
+            |it| it.releases.unexplained = 1,
+        ];
+        for change in in_order {
+            let mut other = same.clone();
+            change(&mut other);
+            assert!(other.is_exact() && !other.is_identical(), "{other:?}");
+        }
+        assert_eq!(
+            Verification { addresses_equal: 0, ..same.clone() }.addresses_equal_share(),
+            0.0
+        );
+        assert_eq!(same.addresses_equal_share(), 1.0);
+    }
+}

@@ -116,3 +116,33 @@ fn is_made_directly(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> 
     });
     is_users && (is_factory || !has_native)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{MIB, drawn};
+    use super::*;
+
+    /// Whether the blocks of a trace are a cache made in advance, under a peak of so many MiB.
+    fn pool(lines: &str, peak: u64) -> bool {
+        let timeline = Timeline::replay(&drawn(lines), 0);
+        let places: Vec<usize> = (0..timeline.allocations.len()).collect();
+        is_pool(&timeline, &places, peak * MIB)
+    }
+
+    #[test]
+    fn four_equal_blocks_are_a_cache_from_a_tenth_of_the_peak_on() {
+        let four = "alloc a 5\nalloc b 5\nalloc c 5\nalloc d 5";
+        assert!(pool(four, 200));
+        assert!(!pool(four, 201));
+        assert!(!pool(&four.replace("d 5", "d 6"), 100), "of several sizes");
+        assert!(!pool(&format!("{four}\nfree b"), 100), "not kept");
+    }
+
+    #[test]
+    fn fewer_blocks_are_a_cache_from_a_quarter_of_the_peak_on() {
+        assert!(pool("alloc a 5\nalloc b 5\nalloc c 5", 60));
+        assert!(!pool("alloc a 5\nalloc b 5\nalloc c 5", 61));
+        assert!(pool("alloc a 5", 20));
+        assert!(!pool("", 20));
+    }
+}

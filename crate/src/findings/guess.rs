@@ -148,3 +148,119 @@ pub(super) fn fullest_inside(timeline: &Timeline, begin: u32, end: u32) -> u32 {
     }
     fullest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::drawn;
+    use super::*;
+
+    /// Where turns begin among allocations of these sizes, by place.
+    fn turns(sizes: &[u64]) -> Vec<u32> {
+        let made: Vec<Made> = (0..)
+            .zip(sizes)
+            .map(|(begin, requested)| Made { begin, free: None, requested: *requested })
+            .collect();
+        recurrences(&made)
+    }
+
+    /// The same six sizes at these distances, and between them sizes that never recur.
+    fn spaced(gaps: &[u64]) -> Vec<u64> {
+        let mut others = 1_000..;
+        let mut sizes = Vec::new();
+        for gap in gaps {
+            sizes.extend(1..=6);
+            sizes.extend(others.by_ref().take(*gap as usize - 6));
+        }
+        sizes.extend(1..=6);
+        sizes
+    }
+
+    #[test]
+    fn a_loop_begins_where_its_sizes_recur() {
+        let turn: Vec<u64> = (1..=12).collect();
+        assert_eq!(turns(&turn.repeat(5)), [0, 12, 24, 36, 48]);
+        assert!(turns(&turn.repeat(2)).is_empty(), "twice is no loop");
+        assert_eq!(turns(&spaced(&[10, 10])), [0, 10, 20]);
+        assert!(turns(&spaced(&[9, 9])).is_empty(), "a layer");
+        assert!(turns(&[vec![1; 11], vec![2]].concat().repeat(5)).is_empty(), "too few sizes");
+        assert!(turns(&[]).is_empty());
+    }
+
+    #[test]
+    fn three_of_four_turns_are_of_one_length_to_a_tenth() {
+        assert_eq!(turns(&spaced(&[20, 20, 23, 20])), [0, 20, 40, 63, 83]);
+        assert!(turns(&spaced(&[20, 20, 23, 23])).is_empty());
+        assert_eq!(turns(&spaced(&[20, 20, 22, 22])), [0, 20, 40, 62, 84]);
+    }
+
+    #[test]
+    fn a_loop_takes_more_than_two_fifths_of_the_allocations() {
+        let with_others = |count: usize| {
+            let mut sizes = spaced(&[10, 10]);
+            sizes.extend((5_000..).take(count - sizes.len()));
+            turns(&sizes)
+        };
+        assert_eq!(with_others(49), [0, 10, 20]);
+        assert!(with_others(50).is_empty());
+    }
+
+    #[test]
+    fn a_loop_of_layers_is_known_by_its_longest_period() {
+        let layers: Vec<u64> = (1..=10).collect::<Vec<_>>().repeat(9);
+        let turn = [layers, (11..=20).collect()].concat();
+        // The first sizes that come but once a turn begin in its last layer.
+        assert_eq!(turns(&turn.repeat(3)), [85, 185, 285]);
+    }
+
+    #[test]
+    fn passes_are_divided_where_most_is_live_of_what_they_free() {
+        let snapshot = drawn(
+            "alloc kept 9
+            alloc a 1
+            alloc b 2
+            free b
+            alloc c 1
+            free a
+            free c",
+        );
+        let timeline = Timeline::replay(&snapshot, 0);
+        assert_eq!(fullest_inside(&timeline, 0, 10), 2);
+        // What was made before the range does not count, nor what is freed after it.
+        assert_eq!(fullest_inside(&timeline, 4, 10), 5);
+        assert_eq!(fullest_inside(&timeline, 1, 6), 2);
+        assert_eq!(fullest_inside(&timeline, 6, 10), 6);
+    }
+
+    /// 25 blocks that stay; then, four times, 12 that are freed in reverse order.
+    #[test]
+    fn loading_ends_where_blocks_die_young_and_turns_are_forward_then_backward() {
+        let mut lines: Vec<String> = (0..25).map(|n| format!("alloc w{n} {}", 100 + n)).collect();
+        for turn in 0..4 {
+            lines.extend((1..=12).map(|n| format!("alloc {turn}.{n} {n}")));
+            lines.extend((1..=12).rev().map(|n| format!("free {turn}.{n}")));
+        }
+        let timeline = Timeline::replay(&drawn(&lines.join("\n")), 0);
+        let mut by_entry = vec![Phase::Unknown; timeline.entries() as usize];
+        assert_eq!(phases(&timeline, &mut by_entry), [61, 97, 133]);
+        let mut expected = vec![Phase::Loading; 25];
+        for _ in 0..4 {
+            expected.extend([Phase::Forward; 12]);
+            expected.extend([Phase::Backward; 24]);
+        }
+        assert_eq!(by_entry, expected);
+    }
+
+    #[test]
+    fn four_young_deaths_are_no_computation() {
+        let deaths = |count: u32| {
+            let mut lines: Vec<String> = (0..30).map(|n| format!("alloc w{n} 3")).collect();
+            lines.extend((0..count).map(|n| format!("alloc {n} 1\nfree {n}")));
+            lines.extend((0..20).map(|n| format!("alloc v{n} 3")));
+            let timeline = Timeline::replay(&drawn(&lines.join("\n")), 0);
+            (setup_end(&timeline, &made(&timeline)), timeline.entries())
+        };
+        assert_eq!(deaths(5).0, 30);
+        let (end, entries) = deaths(4);
+        assert_eq!(end, entries);
+    }
+}

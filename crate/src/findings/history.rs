@@ -118,3 +118,42 @@ impl StacksTold {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::drawn_on_devices;
+    use super::*;
+
+    fn told(devices: &[&str]) -> History {
+        let snapshot = drawn_on_devices(devices);
+        let timelines: Vec<Timeline> =
+            (0..).zip(devices).map(|(device, _)| Timeline::replay(&snapshot, device)).collect();
+        history(&snapshot, &timelines)
+    }
+
+    /// A ring of 100 entries, whose first frees what it does not show.
+    fn ring() -> String {
+        let pairs: String = (0..32).map(|n| format!("alloc {n} 2\nfree {n}\n")).collect();
+        format!("free before 2\n{pairs}alloc a 2\nalloc b 2")
+    }
+
+    #[test]
+    fn a_round_number_of_entries_without_a_beginning_is_a_ring_that_wrapped() {
+        assert_eq!(told(&[&ring()]), History::Wrapped);
+        assert_eq!(told(&[&format!("{}\nalloc c 2", ring())]), History::LateStart);
+        assert_eq!(told(&["free before 2\nalloc a 2"]), History::LateStart);
+    }
+
+    #[test]
+    fn the_poorest_history_of_any_device_is_told() {
+        let late = "free before 2\nalloc a 2";
+        assert_eq!(told(&[&ring(), late]), History::Wrapped);
+        assert_eq!(told(&[late, &ring()]), History::Wrapped);
+    }
+
+    #[test]
+    fn one_entry_is_no_history() {
+        assert_eq!(told(&["alloc a 2"]), History::None);
+        assert_eq!(told(&["alloc a 2", &ring()]), History::Wrapped);
+    }
+}

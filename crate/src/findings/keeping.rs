@@ -162,3 +162,75 @@ fn is_in_hook(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> bool {
     let is_module = file(*caller).replace('\\', "/").ends_with("nn/modules/module.py");
     is_module && !matches!(name(*user), "forward" | "__call__") && name(*caller) != "_apply"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group of so many bytes.
+    fn group(kind: Kind, category: Category, bytes: u64) -> Group {
+        Group {
+            stack: StackId::EMPTY,
+            category,
+            kind,
+            steps: (2, 9),
+            count: 8,
+            largest: bytes,
+            kept: bytes,
+            height: bytes,
+            per_step: 2.0,
+            entry: 99,
+            members: vec![(bytes as usize, 7)],
+            is_leak: true,
+        }
+    }
+
+    fn of(groups: Vec<Group>) -> Option<References> {
+        let snapshot = Snapshot::default();
+        let kinds = FrameKinds::of(&snapshot);
+        References::of(&snapshot, &kinds, &StackMarks::of(&snapshot, &kinds), groups)
+    }
+
+    fn steady(bytes: &[(Category, u64)]) -> Keeping {
+        let groups = bytes.iter().map(|(category, bytes)| group(Kind::Steady, *category, *bytes));
+        of(groups.collect()).unwrap().keeping
+    }
+
+    #[test]
+    fn how_the_worst_dies_tells_how_it_is_kept() {
+        assert_eq!(of(Vec::new()), None);
+        for (kind, keeping) in [
+            (Kind::Collected, Keeping::Cycle),
+            (Kind::Sawtooth, Keeping::Masses),
+            (Kind::Appended, Keeping::Appended),
+            (Kind::Steady, Keeping::Values),
+        ] {
+            let groups = vec![
+                group(kind, Category::Temporaries, 5),
+                group(Kind::Steady, Category::Temporaries, 4),
+            ];
+            assert_eq!(of(groups).unwrap().keeping, keeping);
+        }
+    }
+
+    #[test]
+    fn activations_of_many_places_are_a_graph() {
+        let (graph, other) = (Category::Activations, Category::Temporaries);
+        assert_eq!(steady(&[(graph, 60), (graph, 40)]), Keeping::Graph);
+        assert_eq!(steady(&[(graph, 100)]), Keeping::Values, "one place");
+        assert_eq!(steady(&[(graph, 89), (graph, 11)]), Keeping::Graph);
+        assert_eq!(steady(&[(graph, 90), (graph, 10)]), Keeping::Values, "nearly all in one");
+        assert_eq!(steady(&[(graph, 25), (graph, 25), (other, 50)]), Keeping::Graph);
+        assert_eq!(steady(&[(graph, 25), (graph, 24), (other, 51)]), Keeping::Values);
+    }
+
+    #[test]
+    fn what_is_kept_adds_up() {
+        let gone = Group { kept: 3, ..group(Kind::Sawtooth, Category::Temporaries, 70) };
+        let alive = Group { height: 0, ..group(Kind::Steady, Category::Temporaries, 30) };
+        let found = of(vec![gone, alive]).unwrap();
+        assert_eq!((found.bytes, found.per_step, found.again), (100, 4, None));
+        assert_eq!(found.survivors, [(70, 7), (30, 7)]);
+        assert_eq!((found.groups.len(), found.site), (2, None));
+    }
+}

@@ -373,3 +373,6 @@ fn height(members: &[Survivor<'_>]) -> u64 {
     }
     most
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@ mod caches;
 pub mod category;
 pub mod checklist;
 pub mod diagnosis;
+#[cfg(test)]
+mod drawn;
 pub mod fixes;
 pub mod frame_kind;
 mod growth;

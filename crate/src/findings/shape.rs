@@ -163,3 +163,50 @@ fn high_from(timeline: &Timeline, peak: u64, end: u32) -> u32 {
     let below = held.iter().rposition(|bytes| (*bytes as f64) < HIGH * peak as f64);
     below.map_or(0, |place| place as u32 + 1).min(end - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The form of steps whose least usage is `least`, after two of a warm-up, under a peak of 100.
+    fn form(least: &[u64]) -> Option<Form> {
+        let baselines = [90, 0].iter().chain(least);
+        let steps: Vec<Step> = (0..)
+            .zip(baselines)
+            .map(|(place, baseline)| {
+                let begin = 10 * place;
+                Step { begin, end: begin + 10, baseline: *baseline, peak: 100, trains: true }
+            })
+            .collect();
+        let shape = course(&steps.iter().collect::<Vec<_>>(), 100, 1000)?;
+        assert_eq!((shape.begin, shape.end), (20, 1000));
+        Some(shape.form)
+    }
+
+    #[test]
+    fn a_climb_rises_by_a_twentieth_of_the_peak_in_four_of_five_changes() {
+        assert_eq!(form(&[10, 11, 12, 13, 14, 15]), Some(Form::Climb));
+        assert_eq!(form(&[10, 11, 12, 13, 14]), None);
+        assert_eq!(form(&[10, 12, 14, 14, 16, 18]), Some(Form::Climb));
+        assert_eq!(form(&[10, 12, 14, 14, 14, 18]), None);
+        assert_eq!(form(&[18, 16, 14, 12, 10]), None);
+        assert_eq!(form(&[]), None);
+    }
+
+    #[test]
+    fn a_tooth_gathers_a_twentieth_of_the_peak_and_loses_half_of_it_at_once() {
+        assert_eq!(form(&[10, 20, 30, 10, 20, 30]), Some(Form::Saw));
+        assert_eq!(form(&[10, 30, 20, 30]), Some(Form::Saw));
+        assert_eq!(form(&[10, 30, 21, 30]), None);
+        assert_eq!(form(&[10, 15, 10, 15]), Some(Form::Saw));
+        assert_eq!(form(&[10, 14, 10, 14]), None);
+    }
+
+    #[test]
+    fn a_saw_rises_at_least_as_often_as_it_does_not() {
+        assert_eq!(form(&[10, 30, 10, 30, 30]), Some(Form::Saw));
+        assert_eq!(form(&[10, 30, 10, 30, 30, 30]), None);
+        // What gathers is counted from the lowest before it, not from the first.
+        assert_eq!(form(&[20, 10, 20, 14, 24]), Some(Form::Saw));
+    }
+}

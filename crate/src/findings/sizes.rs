@@ -139,3 +139,93 @@ fn states_per_weight(blocks: &Counts, gradients: &Counts) -> u64 {
     // No optimizer in use keeps more than two states of a weight's size.
     ratios.get(ratios.len() / 2).map_or(0, |median| median.saturating_sub(1).min(2))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::drawn;
+    use super::*;
+
+    fn states(blocks: &[(u64, u64)], gradients: &[(u64, u64)]) -> u64 {
+        let counts = |all: &[(u64, u64)]| all.iter().copied().collect::<Counts>();
+        states_per_weight(&counts(blocks), &counts(gradients))
+    }
+
+    #[test]
+    fn blocks_of_a_gradients_size_beside_the_weight_are_states() {
+        assert_eq!(states(&[(100, 1)], &[(100, 1)]), 0, "SGD");
+        assert_eq!(states(&[(100, 2)], &[(100, 1)]), 1, "momentum");
+        assert_eq!(states(&[(100, 6), (200, 3)], &[(100, 2), (200, 1)]), 2, "Adam");
+        assert_eq!(states(&[(100, 9)], &[(100, 1)]), 2, "no optimizer keeps more");
+        assert_eq!(states(&[(100, 5)], &[(100, 2)]), 2, "one block is lost");
+        assert_eq!(states(&[], &[(100, 1)]), 0);
+        assert_eq!(states(&[(1, 1), (2, 2), (3, 3)], &[(1, 1), (2, 1), (3, 1)]), 1, "the median");
+    }
+
+    /// Categories after sizes were looked at, of blocks that were classed so before.
+    fn refined(lines: &str, before: &[(Category, Because)]) -> Vec<Category> {
+        let timeline = Timeline::replay(&drawn(lines), 0);
+        let mut classes: Vec<Class> = before
+            .iter()
+            .map(|(category, because)| Class { category: *category, because: *because })
+            .collect();
+        assert_eq!(timeline.allocations.len(), classes.len());
+        refine(&timeline, &mut classes);
+        classes.iter().map(|class| class.category).collect()
+    }
+
+    const OLDER: (Category, Because) = (Category::Unknown, Because::Older);
+    const DROPPED: (Category, Because) = (Category::Gradients, Because::ZeroGrad);
+    const WEIGHT: (Category, Because) = (Category::Weights, Because::Early);
+
+    #[test]
+    fn older_blocks_are_weights_and_states_by_the_gradients_sizes() {
+        let lines =
+            "free a 4\nfree b 4\nfree c 4\nfree other 7\nfree scratch 32\nalloc g 4\nfree g";
+        let found = refined(lines, &[OLDER, OLDER, OLDER, OLDER, OLDER, DROPPED]);
+        let (states, weights) = (Category::OptimizerStates, Category::Weights);
+        let expected =
+            [states, states, weights, weights, Category::Workspaces, Category::Gradients];
+        assert_eq!(found, expected);
+        let without_gradients = refined("free a 4\nfree b 4", &[OLDER, OLDER]);
+        assert_eq!(without_gradients, [Category::Unknown; 2]);
+    }
+
+    #[test]
+    fn gradients_that_take_turns_are_counted_where_most_are_alive() {
+        // Two gradients of 4 MiB are never alive together, those of 6 and 2 MiB are.
+        let lines = "free a 6\nfree b 6\nfree c 4\nfree d 4\nalloc p 4\nfree p\nalloc q 4\nfree q\nalloc r 6\nalloc s 2\nfree r\nfree s";
+        let before = [&[OLDER; 4][..], &[DROPPED; 4]].concat();
+        let found = refined(lines, &before);
+        let (states, weights) = (Category::OptimizerStates, Category::Weights);
+        assert_eq!(found[..4], [states, weights, weights, weights]);
+    }
+
+    #[test]
+    fn what_has_no_gradient_of_its_size_is_data() {
+        let early = (Category::Weights, Because::Early);
+        let found = refined("alloc a 4\nalloc b 7\nalloc g 4\nfree g", &[early, early, DROPPED]);
+        assert_eq!(found, [Category::Weights, Category::Inputs, Category::Gradients]);
+        assert_eq!(refined("alloc a 4\nalloc b 7", &[early, early]), [Category::Weights; 2]);
+    }
+
+    #[test]
+    fn backward_cut_short_leaves_one_gradient_a_weight() {
+        let cut = (Category::Gradients, Because::CutBackward);
+        let found = refined("alloc w 4\nalloc a 4\nalloc b 4\nalloc c 7", &[WEIGHT, cut, cut, cut]);
+        let (gradients, temporaries) = (Category::Gradients, Category::Temporaries);
+        assert_eq!(found, [Category::Weights, gradients, temporaries, temporaries]);
+        assert_eq!(refined("alloc a 4", &[cut]), [gradients]);
+    }
+
+    #[test]
+    fn what_outlives_backward_without_a_weight_of_its_size_is_scratch() {
+        let outlives = (Category::Gradients, Because::OutlivesBackward);
+        let lines = "alloc w 4\nalloc a 4\nalloc b 7\nalloc c 32\nalloc d 1";
+        let found = refined(lines, &[WEIGHT, outlives, outlives, outlives, outlives]);
+        let workspaces = Category::Workspaces;
+        let expected =
+            [Category::Weights, Category::Gradients, Category::Temporaries, workspaces, workspaces];
+        assert_eq!(found, expected);
+        assert_eq!(refined("alloc a 7", &[outlives]), [Category::Gradients]);
+    }
+}

@@ -160,3 +160,98 @@ fn after_loading(phases: &Phases, first_work: u32) -> u32 {
     let loading = before.iter().rposition(|phase| *phase == Phase::Loading);
     loading.map_or(0, |last| u32::try_from(last + 1).unwrap_or(first_work)).min(first_work)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{MIB, drawn};
+    use super::Phase::{Backward, Forward, Loading, Optimizer, Unknown, ZeroGrad};
+    use super::*;
+
+    fn phases(by_entry: &[Phase]) -> Phases {
+        let (by_entry, guessed_turns) = (by_entry.to_vec(), Vec::new());
+        Phases { told: Told::ByStacks, by_entry, frees_tell: true, guessed_turns }
+    }
+
+    /// Where steps end in a trace whose entries are of these phases.
+    fn cuts(lines: &str, by_entry: &[Phase]) -> Vec<u32> {
+        let snapshot = drawn(lines);
+        let timeline = Timeline::replay(&snapshot, 0);
+        assert_eq!(timeline.entries() as usize, by_entry.len());
+        training_cuts(&snapshot, &timeline, &phases(by_entry))
+    }
+
+    const FIVE: &str = "alloc a 1\nalloc b 1\nalloc c 1\nalloc d 1\nalloc e 1";
+
+    #[test]
+    fn a_step_ends_after_the_last_work_before_the_next_forward_pass() {
+        assert_eq!(cuts(FIVE, &[Forward, Backward, Forward, Backward, Forward]), [2, 4]);
+        assert_eq!(cuts(FIVE, &[Forward, Forward, Backward, Unknown, Forward]), [3]);
+        assert!(cuts(FIVE, &[Forward; 5]).is_empty());
+        assert!(cuts(FIVE, &[Forward, Forward, Forward, Backward, Optimizer]).is_empty());
+    }
+
+    #[test]
+    fn passes_without_the_optimizer_belong_to_the_next_with_it() {
+        let accumulated = [Forward, Backward, Forward, Backward, Optimizer, Forward];
+        assert_eq!(cuts(&format!("{FIVE}\nalloc f 1"), &accumulated), [5]);
+        assert_eq!(cuts(FIVE, &[Forward, Backward, ZeroGrad, Forward, Backward]), [3]);
+    }
+
+    #[test]
+    fn zero_grad_between_forward_and_backward_ends_nothing() {
+        assert_eq!(cuts(FIVE, &[Forward, ZeroGrad, Forward, Backward, Forward]), [4]);
+        let again = [Forward, Backward, Forward, ZeroGrad, Backward, Forward];
+        // It stands for the optimizer all the same: the first cut has none.
+        assert_eq!(cuts(&format!("{FIVE}\nalloc f 1"), &again), [5]);
+    }
+
+    #[test]
+    fn only_requests_and_releases_are_work_and_only_requests_begin_a_pass() {
+        let completed = "alloc a 1\nfree a\nalloc c 1";
+        assert_eq!(cuts(completed, &[Forward, Backward, Backward, Forward]), [2]);
+        let released = "alloc a 1\nalloc b 1\nfree a\nalloc c 1\nalloc d 1";
+        let by_entry = [Forward, Backward, Forward, Forward, Backward, Forward];
+        assert_eq!(cuts(released, &by_entry), [5]);
+    }
+
+    #[test]
+    fn steps_follow_each_other_without_gaps_and_none_is_empty() {
+        let of = |begin, cuts: &[u32], end| ranges(begin, cuts, end).collect::<Vec<_>>();
+        assert_eq!(of(2, &[5, 5, 9], 12), [2..5, 5..9, 9..12]);
+        assert_eq!(of(6, &[5, 9], 12), [6..9, 9..12]);
+        assert_eq!(of(0, &[4], 4), std::slice::from_ref(&(0..4)));
+        assert!(of(4, &[], 4).is_empty());
+    }
+
+    #[test]
+    fn the_batch_belongs_to_the_step_and_loading_to_none() {
+        let of = |by_entry: &[Phase], first| after_loading(&phases(by_entry), first);
+        assert_eq!(of(&[Loading, Loading, Unknown, Forward], 3), 2);
+        assert_eq!(of(&[Unknown, Loading, Loading, Forward], 3), 3);
+        assert_eq!(of(&[Unknown, Unknown, Forward, Loading], 2), 0);
+        assert_eq!(of(&[], 0), 0);
+    }
+
+    #[test]
+    fn a_step_holds_from_its_least_to_its_most_and_trains_with_a_backward_pass() {
+        let timeline =
+            Timeline::replay(&drawn("alloc a 3\nalloc b 2\nfree a\nalloc c 1\nalloc d 9"), 0);
+        let by_entry = phases(&[Backward, Forward, Forward, Forward, Forward, Backward]);
+        let found = step(&timeline, &by_entry, 1..5);
+        let expected = Step { begin: 1, end: 5, baseline: 2 * MIB, peak: 5 * MIB, trains: false };
+        assert_eq!(found, expected);
+        let found = step(&timeline, &by_entry, 4..6);
+        let expected = Step { begin: 4, end: 6, baseline: 3 * MIB, peak: 12 * MIB, trains: true };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn work_begins_with_the_first_request_of_a_pass() {
+        let snapshot = drawn("alloc a 1\nfree a\nalloc b 1\nalloc c 1");
+        let timeline = Timeline::replay(&snapshot, 0);
+        let of = |by_entry: &[Phase]| first_work(&snapshot, &timeline, &phases(by_entry));
+        assert_eq!(of(&[Unknown, Forward, Forward, Loading, Backward]), Some(4));
+        assert_eq!(of(&[Unknown, Backward, Unknown, Forward, Backward]), Some(3));
+        assert_eq!(of(&[Loading, Optimizer, Unknown, ZeroGrad, Optimizer]), None);
+    }
+}

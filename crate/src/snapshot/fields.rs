@@ -112,4 +112,30 @@ mod tests {
         assert_eq!(address("addr", Value::Int(-1)).unwrap(), u64::MAX);
         assert_eq!(address("addr", Value::Wide(u64::MAX)).unwrap(), u64::MAX);
     }
+
+    /// JSON has one kind of number, so whole ones may come as floats.
+    #[test]
+    fn whole_floats_are_the_numbers_that_they_stand_for() {
+        assert_eq!(time(Value::Float(1e6)), Some(1_000_000));
+        assert_eq!(time(Value::Int(-5)), Some(-5));
+        assert_eq!((time(Value::Float(0.5)), time(Value::None)), (None, None));
+        assert_eq!(device(Value::Float(3.0)).unwrap(), Some(3));
+        assert_eq!(device(Value::Int(-1)).unwrap(), None);
+        assert_eq!(device(Value::Int(1023)).unwrap(), Some(1023));
+        for bad in [Value::Int(1024), Value::Float(1024.0), Value::Float(0.5), Value::None] {
+            assert_eq!(device(bad).unwrap_err().path(), Some("device"));
+        }
+        assert_eq!((line(Value::Float(7.0)), line(Value::Int(7))), (7, 7));
+        assert_eq!((line(Value::Float(-1.0)), line(Value::Int(-1)), line(Value::None)), (0, 0, 0));
+    }
+
+    /// From 2^63 on a float has lost its low bits: it names no byte.
+    #[test]
+    fn addresses_as_floats_end_at_two_to_the_63rd() {
+        let largest = 9_223_372_036_854_774_784.0;
+        assert_eq!(address("addr", Value::Float(largest)).unwrap(), (1 << 63) - 1024);
+        for bad in [largest + 1024.0, -1.0, 0.5, f64::INFINITY] {
+            assert_eq!(address("addr", Value::Float(bad)).unwrap_err().path(), Some("addr"));
+        }
+    }
 }

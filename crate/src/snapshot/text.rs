@@ -104,10 +104,12 @@ mod tests {
     #[test]
     fn equal_texts_have_one_id_and_come_back_as_they_were() {
         let mut texts = Texts::default();
+        assert!(texts.is_empty());
         let a = texts.intern("alloc").unwrap();
         let empty = texts.intern("").unwrap();
         assert_eq!(texts.intern("alloc").unwrap(), a);
         assert_eq!((texts.get(a), texts.get(empty), texts.len()), ("alloc", "", 2));
-        assert_eq!(texts.find("free"), None);
+        assert!(!texts.is_empty());
+        assert_eq!((texts.find("alloc"), texts.find("free")), (Some(a), None));
     }
 }
