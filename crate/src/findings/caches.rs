@@ -53,7 +53,7 @@ pub(super) fn refine(
         let is_cache = is_ring
             || attends
                 && is_pool(timeline, &places, peak)
-                && is_made_directly(snapshot, kinds, stack)
+                && is_made_directly(snapshot, kinds, stack, begins_in(phases, timeline, &places))
                 && is_made_in_advance(timeline, phases, &places);
         for place in places.iter().filter(|_| is_cache) {
             if classes[*place].category != Category::KvCache {
@@ -95,8 +95,16 @@ fn attends(snapshot: &Snapshot) -> bool {
         })
 }
 
+/// The phase of a place's first block.
+fn begins_in(phases: &Phases, timeline: &Timeline, places: &[usize]) -> Phase {
+    places
+        .first()
+        .map_or(Phase::Unknown, |place| phases.get(timeline.allocations[*place].first_entry()))
+}
+
 /// Made by the user's own line through a factory of tensors, not by a module for its parameters.
-fn is_made_directly(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> bool {
+/// Where no native frame tells of a factory, what a forward pass makes is rather its result.
+fn is_made_directly(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId, phase: Phase) -> bool {
     const FACTORIES: [&str; 4] = ["empty", "zeros", "full", "ones"];
     let frames = snapshot.stacks.frames_of(stack);
     let innermost = kinds.python_of(snapshot, stack).next();
@@ -114,7 +122,7 @@ fn is_made_directly(snapshot: &Snapshot, kinds: &FrameKinds, stack: StackId) -> 
                 || name.contains(&format!("THPVariable_new_{factory}"))
         })
     });
-    is_users && (is_factory || !has_native)
+    is_users && (is_factory || !has_native && phase != Phase::Forward)
 }
 
 #[cfg(test)]
