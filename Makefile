@@ -1,6 +1,6 @@
 # `make serve` builds the pages and serves them; `make test` runs every check. Both install what
 # is missing first.
-.PHONY: serve test test-ray bench build shots clean audit install wheel test-wheel fuzz mutants
+.PHONY: serve test test-ray bench build shots pictures clean audit install wheel test-wheel fuzz mutants
 
 # The page that the program carries, and what it was built from.
 CARRIED = OOMSCOPE_PAGE="$(CURDIR)/dist/oomscope.html" OOMSCOPE_COMMIT="$$(git describe --always --dirty --tags 2> /dev/null || true)"
@@ -84,6 +84,10 @@ fuzz:
 # Recordings of damaged structure; part of them is in the suites.
 mutants:
 	cargo run --locked --example mutants -- 100000
+
+# The pictures of README and docs, from the fixtures.
+pictures: build
+	node tests/browser/walk.mjs
 
 clean:
 	rm -rf dist target node_modules

@@ -1,5 +1,6 @@
 /**
- * Walks through the questions of docs/walkthrough.md and takes its pictures: `node tests/browser/walk.mjs [FOLDER]`.
+ * Takes the pictures of the documents, the README's first, then those of the questions of docs/walkthrough.md:
+ * `node tests/browser/walk.mjs [FOLDER]` after a build (`make pictures`).
  *
  * The recordings come from the fixtures, and from FOLDER what is too large for them; a question whose recording is in
  * neither is left out, and its picture stays as it was.
@@ -45,18 +46,14 @@ const folder = process.argv[2];
 mkdirSync(PICTURES, { recursive: true });
 const server = await serve(path.join(DIST, 'site'));
 const browser = await launch();
+await verdict();
 for (const [recording, name, steps, card] of WALKS) {
   const file = fileOf(recording);
   if (file === null) {
     console.log(`${name}: no recording ${recording}`);
     continue;
   }
-  const page = await browser.newPage({ viewport: { width: 1200, height: 1500 }, colorScheme: 'light', reducedMotion: 'reduce' });
-  page.setDefaultTimeout(120_000);
-  await page.goto(`http://127.0.0.1:${server.address().port}/`);
-  await page.getByTestId('drop').waitFor();
-  await choose(page, file);
-  await opened(page);
+  const page = await reportOf(file, 1200, 1500);
   for (const step of steps) {
     await step(page);
     await quiet(page);
@@ -70,6 +67,25 @@ for (const [recording, name, steps, card] of WALKS) {
 await browser.close();
 server.closeAllConnections();
 server.close();
+
+/** What the README shows: the head of a report. */
+async function verdict() {
+  const page = await reportOf(fileOf('leak_loss_history'), 1200, 900);
+  await quiet(page);
+  await page.screenshot({ path: path.join(ROOT, 'docs/verdict.png') });
+  console.log('verdict');
+  await page.close();
+}
+
+async function reportOf(file, width, height) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme: 'light', reducedMotion: 'reduce' });
+  page.setDefaultTimeout(120_000);
+  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  await page.getByTestId('drop').waitFor();
+  await choose(page, file);
+  await opened(page);
+  return page;
+}
 
 function fileOf(recording) {
   const places = [path.join(ROOT, 'tests/fixtures', `${recording}.pickle.xz`), ...(folder ? [path.join(folder, `${recording}.pickle.xz`), path.join(folder, `${recording}.pickle`)] : [])];
