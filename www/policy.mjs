@@ -46,5 +46,10 @@ export const siteHeaders = {
   'x-content-type-options': 'nosniff',
 };
 
+/** The offline page is for the disk: under the site's policy its script, which is inside of it, would not run. */
+const offlineHeaders = { 'content-disposition': 'attachment' };
+
+const block = (files, headers) => `${files}\n${Object.entries(headers).map(([name, value]) => `  ${name}: ${value}\n`).join('')}`;
+
 /** The headers as the file `_headers`, which several hosts of static sites read. */
-export const headersFile = `/*\n${Object.entries(siteHeaders).map(([name, value]) => `  ${name}: ${value}\n`).join('')}`;
+export const headersFile = block('/*', siteHeaders) + block('/oomscope.html', offlineHeaders);

@@ -51,7 +51,8 @@ async function answer(root, headers, request, response) {
     'content-length': found.bytes,
     'content-type': TYPES[path.extname(found.file)] ?? 'application/octet-stream',
     'x-content-type-options': 'nosniff',
-    ...headers,
+    ...headers.get('/*'),
+    ...headers.get(`/${path.relative(root, found.file)}`),
   });
   if (request.method === 'HEAD') {
     response.end();
@@ -60,10 +61,11 @@ async function answer(root, headers, request, response) {
   createReadStream(found.file).on('error', () => response.destroy()).pipe(response);
 }
 
-/** What the file `_headers` of a built site says of all its files; nothing where there is none. */
+/** What the file `_headers` of a built site says of all its files (`/*`) and of single ones; nothing where there is none. */
 async function headersOf(root) {
   const text = await readFile(path.join(root, '_headers'), 'utf8').catch(() => '');
-  return Object.fromEntries([...text.matchAll(/^ +([a-z-]+): (.*)$/gm)].map(([, name, value]) => [name, value]));
+  const lines = (block) => Object.fromEntries([...block.matchAll(/^ +([a-z-]+): (.*)$/gm)].map(([, name, value]) => [name, value]));
+  return new Map(text.split(/^(?=\/)/m).map((block) => [block.split('\n', 1)[0], lines(block)]));
 }
 
 /** Serves `directory` on 127.0.0.1 at `port`, 0 for any; gives the server once it listens. */

@@ -174,6 +174,15 @@ test('with folders left out nothing that is copied or saved names one, and the c
     }),
   ));
 
+test('the offline page that lies beside the site is saved, not shown', () =>
+  served(path.join(DIST, 'site'), async (origin) => {
+    const answer = await fetch(`${origin}/oomscope.html`);
+    assert.equal(answer.headers.get('content-disposition'), 'attachment');
+    const page = await fetch(`${origin}/`);
+    assert.equal(page.headers.get('content-disposition'), null);
+    assert.match(page.headers.get('content-security-policy'), /frame-ancestors/);
+  }));
+
 /** The policy that the element's README asks of its host, with `default-src 'none'` around it. */
 function policyOfReadme() {
   const readme = readFileSync(path.join(DIST, 'embed/README.md'), 'utf8');
