@@ -45,11 +45,10 @@ fi
 "${cargo[@]}" build --package oomscope --lib --profile wasm --target $target "${std[@]}" "$@"
 
 built=$CARGO_TARGET_DIR/$target/wasm/oomscope.wasm
-stamp=$(cat "$built" "$0" package-lock.json | sha256sum)
+stamp=$(cat "$built" "$0" package-lock.json www/glue/Cargo.lock | sha256sum)
 if [ "$stamp" != "$(cat $out/stamp 2>/dev/null || true)" ]; then
   rm -rf $out
-  target/tools/bin/wasm-bindgen --target web --omit-default-module-path --no-typescript \
-    --remove-producers-section --out-dir $out "$built"
+  target/tools/glue/release/glue "$built" $out
   # Binaryen's names for the same features.
   node_modules/.bin/wasm-opt -O3 --enable-simd --enable-bulk-memory --enable-bulk-memory-opt \
     --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
