@@ -32,7 +32,8 @@ test:
 	.ci/setup test
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked
+	cargo test --locked --lib --bins --tests
+	cargo test --locked --doc
 	cd crate/python/tests && python3 -m unittest
 	www/wasm.sh clippy --locked
 	www/wasm.sh --locked

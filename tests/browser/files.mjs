@@ -13,10 +13,19 @@ export function temporaryFolder() {
   return folder;
 }
 
+/**
+ * What the program prints. It is built as `cargo test` has built it, together with the suites: alone it would have other
+ * features of its dependencies, and all would be compiled once more.
+ */
+export function terminal(...args) {
+  const run = (command, ...rest) => execFileSync(command, rest, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 });
+  run('cargo', 'build', '--quiet', '--locked', '--bin', 'oomscope', '--test', 'suites');
+  return run(path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/oomscope'), ...args);
+}
+
 /** What `oomscope report --json` writes of a snapshot. */
 export function summaryOf(snapshot, file) {
-  const asked = ['run', '--quiet', '--locked', '--bin', 'oomscope', '--', 'report', snapshot, '--json'];
-  writeFileSync(file, execFileSync('cargo', asked, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 }));
+  writeFileSync(file, terminal('report', snapshot, '--json'));
   return file;
 }
 

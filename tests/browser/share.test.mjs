@@ -3,24 +3,18 @@
  * page and from the terminal, each opens without a network, with the same verdict in the same view.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { HOSTILE_NAME, hostileNames, temporaryFolder } from './files.mjs';
+import { HOSTILE_NAME, hostileNames, temporaryFolder, terminal } from './files.mjs';
 import { choose, DIST, FIXTURE, opened, ROOT, setUp, shownRange, visit } from './harness.mjs';
 
 const folder = temporaryFolder();
 const shared = setUp(path.join(DIST, 'site'));
 const offlinePage = path.join(DIST, 'oomscope.html');
 const urlOf = (file) => pathToFileURL(file).href;
-
-function terminal(...args) {
-  const asked = ['run', '--quiet', '--locked', '--bin', 'oomscope', '--', ...args];
-  return execFileSync('cargo', asked, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
-}
 
 /** What the button saves. */
 async function saved(page, name) {

@@ -14,6 +14,25 @@ pub enum FrameKind {
     Cpp,
 }
 
+/// What lies above installed packages.
+pub(crate) const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+
+/// In the path of the standard library, and of what was compiled from a model.
+pub(crate) const INSTALLED: [&str; 4] =
+    ["/lib/python", "/Lib/", "/lib-dynload/", "/torchinductor_"];
+
+/// A PyTorch that was built from source keeps its checkout's paths.
+pub(crate) const TORCH_SOURCE: [&str; 5] = [
+    "/torch/nn/modules/",
+    "/torch/optim/",
+    "/torch/autograd/",
+    "/torch/_tensor.py",
+    "/torch/utils/",
+];
+
+/// In the path of a notebook's cell.
+pub(crate) const NOTEBOOK: &str = "/ipykernel_";
+
 /// Tells whose code a frame is from its file and line.
 ///
 /// A native frame has no line, or a C-like file, and may stand anywhere between the Python frames:
@@ -30,39 +49,15 @@ pub fn frame_kind(filename: &str, line: u32) -> FrameKind {
     }
     let path = filename.replace('\\', "/");
     let in_notebook =
-        path.contains("/ipykernel_") || path.starts_with("<ipython-input") || path == "<stdin>";
+        path.contains(NOTEBOOK) || path.starts_with("<ipython-input") || path == "<stdin>";
     if in_notebook {
         return FrameKind::User;
     }
-    const INSTALLED: &[&str] = &[
-        "/site-packages/",
-        "/dist-packages/",
-        "/lib/python",
-        "/Lib/",
-        "/torchinductor_",
-        "/lib-dynload/",
-    ];
-    if path.starts_with('<')
-        || path == "none"
-        || INSTALLED.iter().any(|part| path.contains(part))
-        || is_from_torch_source(&path)
-    {
+    let mut libraries = PACKAGES.iter().chain(&INSTALLED).chain(&TORCH_SOURCE);
+    if path.starts_with('<') || path == "none" || libraries.any(|part| path.contains(part)) {
         return FrameKind::Library;
     }
     FrameKind::User
-}
-
-/// A PyTorch that was built from source keeps its checkout's paths.
-fn is_from_torch_source(path: &str) -> bool {
-    [
-        "/torch/nn/modules/",
-        "/torch/optim/",
-        "/torch/autograd/",
-        "/torch/_tensor.py",
-        "/torch/utils/",
-    ]
-    .iter()
-    .any(|part| path.contains(part))
 }
 
 /// The kind of each distinct frame of a snapshot, by frame id.

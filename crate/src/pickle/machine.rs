@@ -320,7 +320,8 @@ pub(super) fn underflow() -> Error {
     Error::new(ErrorKind::Shape, "the pickle takes a value from an empty stack")
 }
 
-fn bounded(length: u64) -> Result<usize> {
+/// The length of a text, if it is one that is read.
+pub(super) fn bounded(length: u64) -> Result<usize> {
     match usize::try_from(length) {
         Ok(short) if length <= limits::TEXT_BYTES => Ok(short),
         _ => Err(Error::new(

@@ -1,9 +1,9 @@
 //! A pickle's texts replaced, and all else left as it is: opcode by opcode, without their values.
 
 use super::cursor::Cursor;
+use super::machine::bounded;
 use super::opcode as op;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
 
 /// How the text of an opcode is written.
 #[derive(Clone, Copy)]
@@ -141,16 +141,6 @@ fn pass<'a>(opcode: u8, cursor: &mut Cursor<'a>) -> Result<Option<Option<(&'a [u
 
 fn counted(text: Option<&[u8]>, width: usize) -> Option<Option<(&[u8], Form)>> {
     text.map(|text| Some((text, Form::Counted(width))))
-}
-
-fn bounded(length: u64) -> Result<usize> {
-    match usize::try_from(length) {
-        Ok(short) if length <= limits::TEXT_BYTES => Ok(short),
-        _ => Err(Error::new(
-            ErrorKind::Limit,
-            format!("a text claims {length} bytes, more than {}", limits::TEXT_BYTES),
-        )),
-    }
 }
 
 #[cfg(test)]

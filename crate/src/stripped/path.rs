@@ -1,25 +1,8 @@
 //! The paths in a snapshot's texts.
 
+use crate::findings::frame_kind::{INSTALLED, NOTEBOOK, PACKAGES, TORCH_SOURCE};
 use crate::view::folders::{text_without_folders, without_folders};
 use std::borrow::Cow;
-
-/// What tells in a file's name whose code it is: installed, of the standard library, generated, of a
-/// PyTorch built from source, or of a notebook. The same as in `findings::frame_kind`.
-const TELLING: [&str; 10] = [
-    "/lib/python",
-    "/Lib/",
-    "/lib-dynload/",
-    "/torchinductor_",
-    "/ipykernel_",
-    "/torch/nn/modules/",
-    "/torch/optim/",
-    "/torch/autograd/",
-    "/torch/_tensor.py",
-    "/torch/utils/",
-];
-
-/// What lies above installed packages.
-const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 
 /// A text without folders: a file's name keeps what tells whose code it is, any other text is cut
 /// as in a report. Borrowed where nothing changes.
@@ -48,14 +31,12 @@ fn file_stripped(file: &str) -> String {
         return path[at..].to_owned();
     }
     let name = without_folders(&path);
-    match TELLING.iter().find(|marker| path.contains(**marker)) {
-        // Their folder's name ends in the user's, or in a number.
-        Some(marker) if marker.ends_with('_') => format!("{marker}/{name}"),
-        Some(marker) if marker.starts_with("/torch/") => {
-            path[path.rfind(marker).unwrap_or(0)..].to_owned()
-        }
-        Some(marker) => format!("{}/{name}", marker.trim_end_matches('/')),
-        None => name.to_owned(),
+    let told = || INSTALLED.iter().chain([&NOTEBOOK]).find(|marker| path.contains(**marker));
+    match (told(), last(&TORCH_SOURCE)) {
+        // What follows may be a version, a number or the user's name.
+        (Some(marker), _) => format!("{}/{name}", marker.trim_end_matches('/')),
+        (None, Some(at)) => path[at..].to_owned(),
+        (None, None) => name.to_owned(),
     }
 }
 
