@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { HOSTILE_NAME, hostileNames, temporaryFolder, terminal } from './files.mjs';
-import { choose, DIST, FIXTURE, opened, ROOT, setUp, shownRange, visit } from './harness.mjs';
+import { choose, DIST, FIXTURE, opened, setUp, shownRange, visit } from './harness.mjs';
 
 const folder = temporaryFolder();
 const shared = setUp(path.join(DIST, 'site'));
