@@ -50,7 +50,10 @@ const workerText = await bundle('www/worker.js', { format: 'iife' });
 // Names this build’s wasm and worker, see platform.js.
 constants.BUILD_ID = JSON.stringify(digest(wasm, workerText).slice(0, 12));
 
-rmSync('dist', { recursive: true, force: true });
+// All but the wheel, which `make wheel` puts there too.
+for (const built of ['site', 'embed', 'oomscope.html', 'LICENCES.txt']) {
+  rmSync(`dist/${built}`, { recursive: true, force: true });
+}
 await buildOffline();
 await buildSite();
 await buildEmbed();
