@@ -19,6 +19,8 @@ export class Comparing {
   #files = [];
   #unreadable = [];
   #answer = null;
+  /** Of the card asked about last, in bytes. */
+  #capacity = null;
 
   /**
    * @param {object} on
@@ -34,6 +36,7 @@ export class Comparing {
   /** Reads files and compares them, the first against the others. */
   async start({ files, areFound }) {
     const signal = this.#begin();
+    this.#capacity = null;
     this.#on.progress({ files: files.length, read: 0, done: 0, total: 0, now: [] });
     try {
       // Where the module cannot be had, the client says it in a sentence.
@@ -73,11 +76,16 @@ export class Comparing {
    */
   async cards(capacity, onProgress) {
     const signal = this.#begin();
+    this.#capacity = capacity;
     const read = await this.#read(this.#files, capacity === null ? [] : [capacity], signal, onProgress);
     const answer = await this.#compare({ ...read, unreadable: this.#unreadable });
     signal.throwIfAborted();
     this.#keep({ ...read, unreadable: this.#unreadable }, answer);
     return answer.comparison.cards;
+  }
+
+  get capacity() {
+    return this.#capacity;
   }
 
   /** The file of that name, as `{blob, path, name}`. */

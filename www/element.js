@@ -400,6 +400,7 @@ class OomScope extends HTMLElement {
     return {
       swap: () => this.#comparing.swap().catch((error) => this.#store.set({ error: error.message })),
       cards: (capacity, onProgress) => this.#comparing.cards(capacity, onProgress),
+      capacity: () => this.#comparing.capacity,
       open: (name) => this.#openFile(this.#comparing.file(name), true),
       copyText: () => this.#comparing.text(!this.#store.state.withoutFolders),
       copyMarkdown: () => this.#comparing.markdown(!this.#store.state.withoutFolders),

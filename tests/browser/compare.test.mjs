@@ -115,6 +115,30 @@ test('cards say whether each run fits', () =>
     const answers = page.getByTestId('compare-cards').locator('li');
     await answers.nth(1).waitFor();
     assert.match(await answers.first().textContent(), /^cat_gpt_adamw fits into/);
+    // The card stays chosen when the files are swapped, and its answer is there at once.
+    await page.getByTestId('swap').click();
+    await answers.filter({ hasText: /^cat_gpt_checkpoint fits into/ }).waitFor();
+    assert.match(await answers.first().textContent(), /^cat_gpt_checkpoint fits into/);
+    assert.equal(await chosenCard(page), 'T4, 16 GB');
+  }));
+
+test('a card that is chosen while the files are being swapped is asked about all the same', () =>
+  visit(shared.browser, shared.origin, async (page) => {
+    await choose(page, [BEFORE, AFTER]);
+    await compared(page);
+    const card = await page.getByTestId('compare-card').elementHandle();
+    const swap = await page.getByTestId('swap').elementHandle();
+    await page.evaluate(
+      ([select, button]) => {
+        button.click();
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event('change'));
+      },
+      [card, swap],
+    );
+    await page.getByTestId('compare-cards').locator('li').nth(1).waitFor();
+    assert.match(await compared(page), /^cat_gpt_adamw peaks 882\.01 MiB higher/);
+    assert.equal(await chosenCard(page), 'RTX 2080 Ti, 11 GB');
   }));
 
 test('cancel ends all reading, and the next comparison works', () => {
@@ -194,4 +218,8 @@ async function hangReading(page, hanging) {
     const prelude = "addEventListener('message', (event) => { if (event.data.kind === 'runOf') { for (;;); } });\n";
     await route.fulfill({ response, body: prelude + (await response.text()) });
   });
+}
+
+function chosenCard(page) {
+  return page.getByTestId('compare-card').evaluate((select) => select.selectedOptions[0].label);
 }

@@ -18,6 +18,7 @@ import { ranksView } from './ranks.js';
  * @param {() => void} on.swap
  * @param {(name: string) => void} on.open a file of the comparison, in full
  * @param {(capacity: number | null, onProgress: (comparing: object) => void) => Promise<string[]>} on.cards
+ * @param {() => number | null} on.capacity of the card asked about last, in bytes
  * @param {() => string} on.copyText
  * @param {() => string} on.copyMarkdown
  * @param {(isLeftOut: boolean) => void} on.leaveOutFolders from what is copied
@@ -40,7 +41,7 @@ export function compareView(answer, on) {
     categoriesView(difference, ranks === null ? null : `${difference.b} against ${difference.a}`),
     growth === null && sitesView(difference),
     growth === null && phasesView(difference),
-    cardsView(comparison.files, on),
+    cardsView(comparison.files, comparison.cards, on),
     course?.root,
     ranks === null && filesView(comparison.files, on),
   );

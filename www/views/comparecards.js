@@ -7,9 +7,12 @@ const MIB = 2 ** 20;
 
 /**
  * @param {{is_summary: boolean}[]} files
- * @param {{cards: (capacity: number | null, onProgress: (comparing: object) => void) => Promise<string[]>}} on
+ * @param {string[]} sentences for the card asked about last; empty while they are not known
+ * @param {object} on
+ * @param {(capacity: number | null, onProgress: (comparing: object) => void) => Promise<string[]>} on.cards
+ * @param {() => number | null} on.capacity of the card asked about last, in bytes
  */
-export function cardsView(files, on) {
+export function cardsView(files, sentences, on) {
   if (files.every((file) => file.is_summary)) {
     return null;
   }
@@ -24,6 +27,8 @@ export function cardsView(files, on) {
   const list = h('ul', { class: 'card-answers', tabindex: '0', 'aria-label': 'Whether each fits', 'data-test': 'compare-cards' });
   let question = 0;
 
+  const answer = (each) => fill(list, each.map((sentence) => h('li', {}, prose(sentence))));
+
   async function ask() {
     question += 1;
     const own = question;
@@ -35,15 +40,25 @@ export function cardsView(files, on) {
     };
     fill(list);
     try {
-      const sentences = await on.cards(capacity, tell);
+      const each = await on.cards(capacity, tell);
       if (own === question) {
         doing.textContent = '';
-        fill(list, sentences.map((sentence) => h('li', {}, prose(sentence))));
+        answer(each);
       }
     } catch (error) {
       if (own === question) {
         doing.textContent = error.message;
       }
+    }
+  }
+
+  // The comparison may have been made again, the files swapped, while a card was chosen.
+  if (on.capacity() !== null) {
+    choice.value = String(on.capacity());
+    if (sentences.length > 0) {
+      answer(sentences);
+    } else {
+      ask();
     }
   }
 
