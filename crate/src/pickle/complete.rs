@@ -61,6 +61,9 @@ impl<L: Lower> Machine<L> {
                     Content::Dict => lower.dict(slot.values(), &place),
                 };
                 let value = lowered.map_err(|error| located(error, &place, lower))?;
+                if slot.is_empty_list() {
+                    repeats.settle_empty(value, lower.is_repeatable(value));
+                }
                 repeats.settle(id, value, lower.is_repeatable(value));
                 value
             }

@@ -37,6 +37,12 @@ impl<'a> Cursor<'a> {
         self.rest.first_chunk().copied()
     }
 
+    /// The next byte, without passing it.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
     #[inline]
     pub(super) fn u8(&mut self) -> Option<u8> {
         let (byte, rest) = self.rest.split_first()?;

@@ -1,6 +1,7 @@
 //! The pickle machine: one loop over opcodes, fed with chunks.
 
 use super::cursor::Cursor;
+use super::flat::Flat;
 use super::here::Here;
 use super::memo::Memo;
 use super::number::{integer_from_bytes, integer_from_start};
@@ -22,6 +23,7 @@ pub struct Machine<L> {
     pub(super) memo: Memo,
     pub(super) slots: Slots,
     pub(super) repeats: Repeats,
+    pub(super) flat: Flat,
     protocol: Option<u8>,
     offset: u64,
     result: Option<Value>,
@@ -56,6 +58,7 @@ impl<L: Lower> Machine<L> {
             memo: Memo::default(),
             slots: Slots::default(),
             repeats: Repeats::default(),
+            flat: Flat::default(),
             protocol: None,
             offset,
             result: None,
@@ -99,7 +102,7 @@ impl<L: Lower> Machine<L> {
         let start = self.offset;
         let mut cursor = Cursor::new(bytes);
         while self.result.is_none() {
-            if let Err(error) = self.recall_run(&mut cursor) {
+            if let Err(error) = self.run_ahead(&mut cursor) {
                 return Err(error.at(start.saturating_add(cursor.at() as u64)));
             }
             let before = cursor;
@@ -130,7 +133,7 @@ impl<L: Lower> Machine<L> {
     #[inline]
     fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<Progress> {
         match take!(cursor.u8()) {
-            // Whole ones are not left by `recall_run`.
+            // Whole ones are not left by `run_ahead`.
             op::BINGET | op::LONG_BINGET => return Ok(Progress::Starved),
             op::MEMOIZE => self.memoise(self.memo.next_number())?,
             op::BINPUT => self.memoise(u32::from(take!(cursor.u8())))?,

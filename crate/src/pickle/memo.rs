@@ -40,6 +40,14 @@ impl Memo {
         self.puts
     }
 
+    /// As [`next_number`](Memo::next_number), if all numbers from there on stand for nothing yet and
+    /// the limit is not near.
+    #[inline]
+    pub(super) fn next_new(&self) -> Option<u32> {
+        let is_new = self.puts as usize == self.dense.len() && self.sparse.is_empty();
+        (is_new && self.puts < limits::HANDLES / 2).then_some(self.puts)
+    }
+
     /// Stores `value` under `number`, and answers whether the number certainly stood for nothing
     /// before.
     pub(super) fn put(&mut self, number: u32, value: &Value) -> Result<bool> {

@@ -17,6 +17,7 @@
 
 mod complete;
 mod cursor;
+mod flat;
 mod here;
 mod machine;
 mod memo;

@@ -28,15 +28,25 @@ impl<L: Lower> Machine<L> {
         self.push(value)
     }
 
-    /// Recalls objects as long as one BINGET or LONG_BINGET follows another, which is most of a
-    /// file. The cursor then stands at an opcode that is neither, that failed or that is not whole.
+    /// Recalls objects and reads flat dicts as long as there is nothing else, which is most of a
+    /// file. The cursor then stands at another opcode, at one that failed or at one that is not whole.
     #[inline]
-    pub(super) fn recall_run(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+    pub(super) fn run_ahead(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         loop {
             let mut next = *cursor;
             let number = match next.u8() {
                 Some(op::BINGET) => next.u8().map(u32::from),
                 Some(op::LONG_BINGET) => next.u32(),
+                Some(op::EMPTY_DICT) => {
+                    let is_read = self.flat_dict(&mut next);
+                    if !matches!(is_read, Ok(false)) {
+                        *cursor = next;
+                    }
+                    if is_read? {
+                        continue;
+                    }
+                    None
+                }
                 _ => None,
             };
             let Some(number) = number else { return Ok(()) };

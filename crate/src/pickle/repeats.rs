@@ -25,6 +25,10 @@ pub(super) struct Repeats {
     ids: HashTable<u32>,
     /// A list under construction whose spelling, at the end of `spellings`, is new.
     pending: Option<Pending>,
+    /// The list that was recognised last, by its place in `lists`.
+    last: usize,
+    /// What an empty list becomes, once one was complete.
+    empty: Option<Value>,
     is_over: bool,
 }
 
@@ -32,6 +36,9 @@ struct Known {
     begin: usize,
     end: usize,
     value: Value,
+    /// The list that was recognised after it, by its place in `lists`: a loop's next turn has the
+    /// same lists in the same order.
+    next: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -47,13 +54,51 @@ impl Repeats {
         *self = Repeats { is_over: true, ..Repeats::default() };
     }
 
-    fn find(&self, spelling: &[u8]) -> Option<Value> {
+    /// The list that is spelled at the head of `bytes`, behind its MARK: the bytes that it takes,
+    /// its APPENDS among them, and what it becomes. `None` if its spelling is not known.
+    #[inline]
+    pub(super) fn recognise(&mut self, bytes: &[u8]) -> Option<(usize, Value)> {
+        let place = match self.lists.get(self.last).map(|last| last.next) {
+            Some(next) if self.is_at_head(next, bytes) => next,
+            _ => {
+                let place = self.find(spelling(bytes)?)?;
+                if let Some(last) = self.lists.get_mut(self.last) {
+                    last.next = place;
+                }
+                place
+            }
+        };
+        self.last = place;
+        let known = self.lists.get(place)?;
+        Some((known.length().saturating_add(1), known.value))
+    }
+
+    /// Whether the list at `place` is spelled at the head of `bytes`, as [`spelling`] would find.
+    #[inline]
+    fn is_at_head(&self, place: usize, bytes: &[u8]) -> bool {
+        self.lists.get(place).is_some_and(|known| {
+            bytes.split_at_checked(known.length()).is_some_and(|(head, rest)| {
+                rest.starts_with(&END) && is_equal(head, known.spelling(&self.spellings))
+            })
+        })
+    }
+
+    fn find(&self, spelling: &[u8]) -> Option<usize> {
         let Repeats { spellings, lists, ids, .. } = self;
         let known = |id: &u32| lists.get(*id as usize);
         let is_same =
             |id: &u32| known(id).is_some_and(|known| is_equal(known.spelling(spellings), spelling));
-        let id = ids.find(hash_of(spelling), is_same)?;
-        known(id).map(|known| known.value)
+        ids.find(hash_of(spelling), is_same).map(|id| *id as usize)
+    }
+
+    /// What an empty list becomes, if that is known.
+    pub(super) fn empty(&self) -> Option<Value> {
+        self.empty
+    }
+
+    /// An empty list became `value`; if `is_repeatable`, so will all others.
+    pub(super) fn settle_empty(&mut self, value: Value, is_repeatable: bool) {
+        self.empty = is_repeatable.then_some(value);
     }
 
     /// The list in `slot`, empty so far, is spelled so, and what it becomes is not known.
@@ -80,7 +125,7 @@ impl Repeats {
     fn learn(&mut self, begin: usize, value: Value) {
         self.pending = None;
         let Ok(id) = u32::try_from(self.lists.len()) else { return };
-        let known = Known { begin, end: self.spellings.len(), value };
+        let known = Known { begin, end: self.spellings.len(), value, next: 0 };
         let Repeats { spellings, lists, ids, .. } = self;
         let hash = hash_of(known.spelling(spellings));
         lists.push(known);
@@ -97,6 +142,10 @@ impl Repeats {
 }
 
 impl Known {
+    fn length(&self) -> usize {
+        self.end.saturating_sub(self.begin)
+    }
+
     fn spelling<'a>(&self, spellings: &'a [u8]) -> &'a [u8] {
         spellings.get(self.begin..self.end).unwrap_or_default()
     }
@@ -117,6 +166,9 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
             .all(|(a, b)| u64::from_le_bytes(*a) == u64::from_le_bytes(*b))
         && bytes.iter().zip(other_bytes).all(|(a, b)| a == b)
 }
+
+/// What follows a spelling: the list is complete, for it goes straight into a dict.
+const END: [u8; 2] = [op::APPENDS, op::SETITEMS];
 
 /// The opcodes before APPENDS, if all of them recall an object, and if the list goes straight into
 /// a dict, and so is complete.
@@ -144,12 +196,13 @@ impl<L: Lower> Machine<L> {
         if !self.slots.get(id).is_some_and(Slot::is_empty_list) {
             return;
         }
-        let Some(spelling) = spelling(cursor.rest()) else { return };
-        let Some(value) = self.repeats.find(spelling) else {
-            self.repeats.expect(id, spelling);
+        let Some((length, value)) = self.repeats.recognise(cursor.rest()) else {
+            if let Some(spelling) = spelling(cursor.rest()) {
+                self.repeats.expect(id, spelling);
+            }
             return;
         };
-        cursor.take(spelling.len().saturating_add(1));
+        cursor.take(length);
         self.marks.pop();
         self.settle(id, value);
         if let Some(top) = self.stack.last_mut() {
@@ -247,7 +300,7 @@ mod tests {
         repeats.settle(SlotId(4), Value::None, true);
         assert_eq!(repeats.find(b"h\x01"), None);
         repeats.settle(SlotId(3), Value::Opaque, true);
-        assert_eq!(repeats.find(b"h\x01"), Some(Value::Opaque));
+        assert_eq!(repeats.recognise(b"h\x01eu"), Some((3, Value::Opaque)));
         repeats.end();
         assert_eq!(repeats.find(b"h\x01"), None);
     }

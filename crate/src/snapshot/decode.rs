@@ -241,7 +241,7 @@ impl Lower for Decoder {
     }
 
     fn is_repeatable(&self, value: Value) -> bool {
-        matches!(value, Value::Record(Record { kind: STACK, .. }))
+        matches!(value, Value::Record(Record { kind: STACK, .. } | Record { kind: LIST, index: 0 }))
     }
 
     fn text_of(&self, id: TextId) -> Cow<'_, str> {
