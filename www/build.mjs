@@ -48,7 +48,8 @@ const constants = { VERSION: JSON.stringify(version), COMMIT: JSON.stringify(com
 const licensed = licences();
 const workerText = await bundle('www/worker.js', { format: 'iife' });
 // Names this build’s wasm and worker, see platform.js.
-constants.BUILD_ID = JSON.stringify(digest(wasm, workerText).slice(0, 12));
+const buildId = digest(wasm, workerText).slice(0, 12);
+constants.BUILD_ID = JSON.stringify(buildId);
 
 // All but the wheel, which `make wheel` puts there too.
 for (const built of ['site', 'embed', 'oomscope.html', 'LICENCES.txt']) {
@@ -65,6 +66,7 @@ async function buildSite() {
   const html = replaceAll(readFileSync('www/index.html', 'utf8'), {
     '"site.js"': `"site.js?v=${digest(script).slice(0, 12)}"`,
     '"page.css"': `"page.css?v=${digest(style).slice(0, 12)}"`,
+    '"oomscope_bg.wasm"': `"oomscope_bg.wasm?v=${buildId}"`,
     POLICY: sitePolicy,
   });
   write('dist/site/index.html', html);
@@ -122,6 +124,7 @@ function offlineSkeleton() {
     POLICY: '{policy}',
     'href="icon.svg"': `href="${icon}"`,
     '<link rel="stylesheet" href="page.css">': '<style id="oomscope-style">{style}</style>',
+    '<link rel="preload" href="oomscope_bg.wasm" as="fetch" type="application/wasm" crossorigin>\n': '',
     '<script type="module" src="site.js"></script>\n': '',
     ' samples="samples/"': '',
     '</body>': `${scripts.join('\n')}\n</body>`,

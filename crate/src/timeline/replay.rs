@@ -137,11 +137,12 @@ impl Replay<'_> {
     }
 
     fn alloc(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
-        if let Some(old) = self.live.get(&entry.address).copied() {
+        let id = u32::try_from(self.timeline.allocations.len()).unwrap_or(NONE);
+        let live = Live { allocation: id, is_pending: false };
+        if let Some(old) = self.live.insert(entry.address, live) {
             warnings.add(WarningKind::AllocationOverLive, || self.place(index));
             self.end(old, entry.address, index);
         }
-        let id = u32::try_from(self.timeline.allocations.len()).unwrap_or(NONE);
         let rounded = self.settings.rounded(entry.size);
         let size = match self.layout.place(entry.address, rounded, id) {
             Placed::InHole(size) => size,
@@ -164,7 +165,6 @@ impl Replay<'_> {
         allocation.is_private =
             self.layout.pool_at(entry.address).is_some_and(|pool| pool != PoolId::DEFAULT);
         self.timeline.allocations.push(allocation);
-        self.live.insert(entry.address, Live { allocation: id, is_pending: false });
         self.usage.requested = self.usage.requested.saturating_add(entry.size);
         self.usage.allocated = self.usage.allocated.saturating_add(size);
         self.usage.active = self.usage.active.saturating_add(size);
@@ -187,7 +187,7 @@ impl Replay<'_> {
     }
 
     fn free_completed(&mut self, index: u32, entry: &Entry, warnings: &mut Warnings) -> u32 {
-        let Some(live) = self.live.get(&entry.address).copied() else {
+        let Some(live) = self.live.remove(&entry.address) else {
             warnings.add(WarningKind::FreeOfUnknown, || self.place(index));
             return NONE;
         };
@@ -207,7 +207,7 @@ impl Replay<'_> {
         }
     }
 
-    /// An allocation's block becomes a hole.
+    /// The block of an allocation that is live no more becomes a hole.
     fn end(&mut self, live: Live, address: u64, index: u32) {
         if !live.is_pending {
             self.released(live.allocation, index);
@@ -218,7 +218,6 @@ impl Replay<'_> {
             self.timeline.awaits |= index > allocation.free_requested.saturating_add(1);
             self.usage.active = self.usage.active.saturating_sub(allocation.size);
         }
-        self.live.remove(&address);
         self.layout.release(address);
     }
 
