@@ -97,13 +97,15 @@ pub enum Items<'a> {
 
 /// Takes complete values apart while the file is still being read.
 pub trait Lower {
-    /// The id of `bytes` (UTF-8, possibly invalid). Equal bytes must have equal ids.
+    /// The id of `bytes` (UTF-8, possibly invalid). Equal bytes must have equal ids:
+    /// they may be handed over twice.
     ///
     /// # Errors
     /// [`Limit`](crate::error::ErrorKind::Limit) when there are too many.
     fn text(&mut self, bytes: &[u8]) -> Result<TextId>;
 
-    /// What a complete tuple becomes.
+    /// What a complete tuple becomes. Equal ones must become equal values: one may be handed over
+    /// twice.
     fn tuple(&mut self, items: &[Value]) -> Value;
 
     /// What a complete dict becomes. `pairs` alternates keys and values and is of even length; keys

@@ -7,11 +7,12 @@ use oomscope::pickle::{Items, Lower, Machine, Place, Record, TextId, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Keeps texts and lists of texts by content, so that they repeat, and counts all else.
+/// Keeps texts, tuples and lists of texts by content, so that they repeat, and counts all else.
 #[derive(Default)]
 struct Counting {
     texts: HashMap<Vec<u8>, u32>,
     lists: HashMap<Vec<u32>, u32>,
+    tuples: HashMap<Vec<u64>, u32>,
     handed: u32,
     /// Everything that was handed over, as one number.
     sum: u64,
@@ -24,25 +25,26 @@ const TUPLE: u8 = 3;
 
 impl Counting {
     fn hand(&mut self, kind: u8, items: &[Value]) -> Value {
-        for item in items {
-            let part = match *item {
-                Value::None => 1,
-                Value::Bool(yes) => 2 + u64::from(yes),
-                Value::Int(number) => number.cast_unsigned(),
-                Value::Wide(number) => !number,
-                Value::Huge => 4,
-                Value::Float(number) => number.to_bits().rotate_left(7),
-                Value::Text(TextId(id)) => 5 << 32 | u64::from(id),
-                Value::Record(Record { kind, index }) => {
-                    u64::from(6 + kind) << 32 | u64::from(index)
-                }
-                Value::Opaque => 5,
-                Value::Open(_) => panic!("what is not complete was handed over"),
-            };
+        for part in items.iter().map(part) {
             self.sum = (self.sum ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
         self.handed += 1;
         Value::Record(Record { kind, index: self.handed })
+    }
+}
+
+fn part(item: &Value) -> u64 {
+    match *item {
+        Value::None => 1,
+        Value::Bool(yes) => 2 + u64::from(yes),
+        Value::Int(number) => number.cast_unsigned(),
+        Value::Wide(number) => !number,
+        Value::Huge => 4,
+        Value::Float(number) => number.to_bits().rotate_left(7),
+        Value::Text(TextId(id)) => 5 << 32 | u64::from(id),
+        Value::Record(Record { kind, index }) => u64::from(6 + kind) << 32 | u64::from(index),
+        Value::Opaque => 5,
+        Value::Open(_) => panic!("what is not complete was handed over"),
     }
 }
 
@@ -53,7 +55,9 @@ impl Lower for Counting {
     }
 
     fn tuple(&mut self, items: &[Value]) -> Value {
-        self.hand(TUPLE, items)
+        let next = self.tuples.len() as u32;
+        let index = *self.tuples.entry(items.iter().map(part).collect()).or_insert(next);
+        Value::Record(Record { kind: TUPLE, index })
     }
 
     fn dict(&mut self, pairs: &[Value], place: &dyn Place) -> Result<Value> {
