@@ -7,6 +7,7 @@
  * unless it is given a height; then it scrolls.
  */
 import { Painter, palette, readMessage, recordCode } from '#wasm';
+import { Address } from './address.js';
 import { Choosing } from './choosing.js';
 import { Comparing } from './comparing.js';
 import { listenToDrops } from './drops.js';
@@ -20,36 +21,20 @@ import { remember, remembered } from './remember.js';
 import { SAMPLES, sampleAddress } from './samples.js';
 import { savedPage } from './saved.js';
 import { freshReport, Store } from './state.js';
-import base from './style.css';
+import { styles } from './styles.js';
 import { onSystemTheme, rememberTheme, wantedTheme } from './theme.js';
-import blocks from './views/blocks.css';
-import compare from './views/compare.css';
 import { compareView } from './views/compare.js';
 import { comparingView } from './views/comparing.js';
 import { fill, h, setVars } from './views/dom.js';
 import { errorView } from './views/error.js';
-import explore from './views/explore.css';
 import { footerView } from './views/footer.js';
 import { headerView } from './views/header.js';
 import { icon } from './views/icons.js';
 import { loadingView } from './views/loading.js';
 import { messageView } from './views/message.js';
-import narrow from './views/narrow.css';
 import { reportView } from './views/report.js';
-import rows from './views/rows.css';
 import { baseOf, saveBlob } from './views/save.js';
-import sheet from './views/sheet.css';
-import stacks from './views/stacks.css';
-import start from './views/start.css';
 import { startView } from './views/start.js';
-import tables from './views/tables.css';
-import timeline from './views/timeline.css';
-import touch from './views/touch.css';
-import verdict from './views/verdict.css';
-import whatIf from './views/whatif.css';
-
-/** The rest after which the address follows the view. */
-const LINK_MS = 250;
 
 class OomScope extends HTMLElement {
   static observedAttributes = ['src', 'samples', 'theme'];
@@ -93,7 +78,8 @@ class OomScope extends HTMLElement {
   #app = h('div', { class: 'app' });
   #header = headerView({ start: () => this.#startAnew(), browse: () => this.#choosing.browse(), compare: () => this.#choosing.browseOthers(this.#file), back: () => this.#backToComparison(), toggleTheme: () => this.#toggleTheme() });
   #start = startView({ browse: () => this.#choosing.browse(), browseFolder: () => this.#choosing.browseFolder(), sample: (sample) => this.#openUrl(sampleAddress(this.getAttribute('samples'), sample)), explain: (text) => this.#explain(text) });
-  #linking = null;
+  /** The page's, which an element may follow that is `linked`. */
+  #address = new Address(() => this.#store.state);
   #wait = null;
   #report = null;
   #message = null;
@@ -102,8 +88,6 @@ class OomScope extends HTMLElement {
   constructor() {
     super();
     const root = this.attachShadow({ mode: 'open' });
-    const styles = new CSSStyleSheet();
-    styles.replaceSync([base, start, verdict, timeline, blocks, explore, stacks, tables, rows, whatIf, compare, sheet, narrow, touch].join('\n'));
     root.adoptedStyleSheets = [styles];
     this.#app.append(this.#header.root, this.#error.root, this.#content, footerView().root, this.#choosing.files, this.#choosing.folder, this.#spoken);
     this.#app.prepend(h('div', { class: 'drop-frame', 'aria-hidden': 'true' }, h('div', { class: 'drop-veil' }, icon('drop'), 'Drop to open')));
@@ -133,13 +117,13 @@ class OomScope extends HTMLElement {
     if (this.hasAttribute('src')) {
       this.#openUrl(this.getAttribute('src'));
     } else if (this.hasAttribute('linked')) {
-      this.#follow(fileOf(location.hash.slice(1)));
+      this.#follow(fileOf(this.#address.fragment));
     }
   }
 
   disconnectedCallback() {
     this.#connected.abort();
-    clearTimeout(this.#linking);
+    this.#address.stop();
     this.#shown?.abort();
     this.#opening.close();
     this.#comparing.close();
@@ -234,7 +218,7 @@ class OomScope extends HTMLElement {
       this.#comparing.close();
     }
     const compared = this.#isCompared ? this.#store.state.compared : null;
-    const linked = stateOf((this.hasAttribute('linked') && location.hash.slice(1)) || this.#view, report);
+    const linked = stateOf((this.hasAttribute('linked') && this.#address.fragment) || this.#view, report);
     this.#store.set({ phase: 'report', loading: null, error: null, reading: null, compared, ...freshReport(report), ...linked });
     this.#spoken.textContent = report.diagnosis.headline.replaceAll('`', '');
   }
@@ -278,13 +262,13 @@ class OomScope extends HTMLElement {
 
   /** To the start screen, which is the only one that offers all there is to open; an embed, to its snapshot. */
   #startAnew() {
-    clearTimeout(this.#linking);
+    this.#address.stop();
     if (this.hasAttribute('src') && !this.hasAttribute('linked')) {
       this.#openUrl(this.getAttribute('src'));
       return;
     }
     if (this.hasAttribute('linked')) {
-      history.replaceState(history.state, '', location.pathname + location.search);
+      this.#address.clear();
       this.#start.setLinked('');
     }
     this.#isCompared = false;
@@ -318,24 +302,12 @@ class OomScope extends HTMLElement {
     this.#compare?.update(state, changed);
     this.#report?.update(state, changed);
     if (this.hasAttribute('linked') && state.phase === 'report') {
-      this.#link();
+      this.#address.follow();
     }
     if (changed.has('theme')) {
       this.#colour(state.theme);
     }
     this.#questions.update(changed);
-  }
-
-  /** The address follows the view when it rests: browsers count how often it changes. */
-  #link() {
-    clearTimeout(this.#linking);
-    this.#linking = setTimeout(() => {
-      const { state } = this.#store;
-      const fragment = state.phase === 'report' ? fragmentOf(state) : null;
-      if (fragment !== null && fragment !== location.hash.slice(1)) {
-        history.replaceState(history.state, '', `${location.pathname}${location.search}${fragment && `#${fragment}`}`);
-      }
-    }, LINK_MS);
   }
 
   #showPhase(state, changed) {
