@@ -6,6 +6,7 @@ mod wordings;
 use oomscope::message::bar::{Bar, ROUNDING_BYTES};
 use oomscope::message::cause::Cause;
 use oomscope::message::facts::Facts;
+use oomscope::message::wording::Backend;
 use oomscope::message::{Reading, read, text_from_bytes};
 use oomscope::text::MessageText;
 use oomscope::view::message::MessageReport;
@@ -393,6 +394,15 @@ fn the_snippet_fits_the_program_and_the_version() {
     assert!(with(&old).unwrap().code.contains("trace_alloc_max_entries"));
     // Before PyTorch 2.0 there was no history; the machine's memory and other programs have none.
     assert!(!with(CASES[1].text).unwrap().code.contains("_record_memory_history"));
+    for case in CASES {
+        // Only what writes a snapshot leads to one.
+        let Some(snippet) = with(case.text) else { continue };
+        assert_eq!(snippet.records, snippet.code.contains("_dump_snapshot"), "{}", case.text);
+        if case.backend == Backend::Mps {
+            let said = MessageText(&MessageReport::of(&read(case.text))).to_string();
+            assert!(!snippet.records && !said.contains("a memory snapshot tells"), "{said}");
+        }
+    }
     for case in
         CASES.iter().filter(|case| matches!(case.cause, Cause::HostMemory | Cause::NotPytorch))
     {

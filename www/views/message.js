@@ -100,12 +100,12 @@ function numbers(explanations) {
   );
 }
 
-function snippetCard({ why, place, notes }, on) {
+function snippetCard({ why, place, notes, records }, on) {
   return card(
     'About these lines',
     [why, place].map((sentence) => h('p', {}, prose(sentence))),
     h('ul', { class: 'notes' }, notes.map((note) => h('li', {}, prose(note)))),
-    openRow(on),
+    records && openRow(on),
   );
 }
 

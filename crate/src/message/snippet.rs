@@ -18,6 +18,8 @@ pub struct Snippet {
     pub code: String,
     /// What to know about them.
     pub notes: Vec<String>,
+    /// Whether they write a snapshot, rather than print what is held.
+    pub records: bool,
 }
 
 /// The lines for this message; `None` where a snapshot of the GPU's memory would say nothing.
@@ -106,6 +108,7 @@ fn recording(context: &Context, is_old: bool) -> Snippet {
         place: place.to_owned(),
         code: format!("{import}\n{start}\n{observer}\n"),
         notes,
+        records: true,
     }
 }
 
@@ -115,6 +118,7 @@ fn summary(module: &str, note: &str) -> Snippet {
         place: "After loading, after the forward pass, after the backward pass, after the optimizer's step.".to_owned(),
         code: format!("print({module}.memory_allocated() / 2**30, {module}.max_memory_allocated() / 2**30)\n"),
         notes: vec![note.to_owned()],
+        records: false,
     }
 }
 
@@ -124,6 +128,7 @@ fn npu() -> Snippet {
         place: "Before the model is built.".to_owned(),
         code: "import torch, torch_npu\ntorch_npu.npu.memory._record_memory_history()\n# … the program; at the failure or after a few steps:\ntorch_npu.npu.memory._dump_snapshot(\"oom.pickle\")\n".to_owned(),
         notes: vec!["Recording must be switched on for the NPU: torch.cuda's function records nothing here.".to_owned()],
+        records: true,
     }
 }
 
@@ -133,5 +138,6 @@ fn mps() -> Snippet {
         place: "After loading, then after each part of a step.".to_owned(),
         code: "print(torch.mps.current_allocated_memory() / 2**30, torch.mps.driver_allocated_memory() / 2**30)\n".to_owned(),
         notes: Vec::new(),
+        records: false,
     }
 }

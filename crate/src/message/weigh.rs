@@ -57,7 +57,7 @@ pub(crate) fn weigh(facts: &Facts, backend: Backend, context: &Context, claims: 
             numbers.large_request(context, claims);
         }
     }
-    numbers.not_told(context, claims);
+    numbers.not_told(backend, context, claims);
 }
 
 impl Numbers<'_> {
@@ -183,15 +183,17 @@ impl Numbers<'_> {
     }
 
     /// How far the text leaves it open.
-    fn not_told(&self, context: &Context, claims: &mut Claims) {
+    fn not_told(&self, backend: Backend, context: &Context, claims: &mut Claims) {
         let known = self.facts.allocated_bytes.or(self.reserved);
         let because = match (known, self.room, self.request) {
             (None, ..) => "The text does not say what PyTorch held.".to_owned(),
             (Some(0), ..) => "PyTorch held nothing yet.".to_owned(),
             (Some(held), Some(room), _) => format!(
-                "PyTorch's live tensors took {} of {}. Weights, activations and a leak all look like this in the message; a memory snapshot tells them apart.",
+                "PyTorch's live tensors took {} of {}. Weights, activations and a leak all look like this in the message{}.",
                 Bytes(held),
-                Bytes(room)
+                Bytes(room),
+                // MPS has none.
+                if backend == Backend::Mps { "" } else { "; a memory snapshot tells them apart" }
             ),
             (Some(_), None, _) => "The device's memory is missing from the text.".to_owned(),
         };
