@@ -266,9 +266,9 @@ mod tests {
             let (mut begin, mut end, mut error) = (0, 0, None);
             while machine.result().is_none() && error.is_none() {
                 assert!(end < file.len(), "the pickle has no end");
-                end = file.len().min(end + piece);
+                end = file.len().min(piece.saturating_add(end));
                 match machine.feed(&file[begin..end]) {
-                    Ok(done) => begin += done,
+                    Ok(done) => begin = done.saturating_add(begin),
                     Err(other) => error = Some(other),
                 }
             }
