@@ -128,7 +128,9 @@ fn gradients_that_live_through_the_forward_pass_can_be_dropped() {
 fn blocks() -> String {
     let mut lines = "load alloc w 100\ndata alloc in 10\nforward:19 alloc e 2\n".to_owned();
     for n in 0..4 {
-        lines.push_str(&format!("block:1 alloc x{n} 20\nblock:2 alloc y{n} 20\nblock:3 alloc z{n} 10\n"));
+        lines.push_str(&format!(
+            "block:1 alloc x{n} 20\nblock:2 alloc y{n} 20\nblock:3 alloc z{n} 10\n"
+        ));
     }
     lines.push_str("backward alloc g 2\n");
     for n in (0..4).rev() {
@@ -176,7 +178,8 @@ fn a_forward_pass_without_backward_is_advised_to_keep_no_gradients() {
 
 #[test]
 fn the_loss_in_chunks_keeps_an_eighth() {
-    let lines = blocks().replace("backward alloc g 2", "loss:41 alloc l 64\nbackward alloc g 2\nsaved free l");
+    let lines = blocks()
+        .replace("backward alloc g 2", "loss:41 alloc l 64\nbackward alloc g 2\nsaved free l");
     // 64 MiB on top of 312 before the gradient comes; an eighth is 8.
     assert_eq!(saving(&lines, "chunked_loss"), Some(56));
     assert!(!has(&blocks(), "chunked_loss"));
@@ -186,7 +189,12 @@ fn the_loss_in_chunks_keeps_an_eighth() {
 fn matrices_of_attention_are_four_times_as_large_as_what_is_beside_them() {
     let lines = |matrix: u64| {
         let made = "attention:1 alloc q 10\nattention:1 alloc k 10\nattention:2 alloc m";
-        blocks().replace("backward alloc g 2", &format!("{made} {matrix}\nbackward alloc g 2\nsaved free m\nsaved free k\nsaved free q"))
+        blocks().replace(
+            "backward alloc g 2",
+            &format!(
+                "{made} {matrix}\nbackward alloc g 2\nsaved free m\nsaved free k\nsaved free q"
+            ),
+        )
     };
     assert_eq!(saving(&lines(40), "fused_attention"), Some(40));
     assert_eq!(saving(&lines(38), "fused_attention"), None);
@@ -227,7 +235,9 @@ fn a_second_cause_of_a_quarter_of_the_peak_has_its_best_remedy_too() {
 
 #[test]
 fn the_largest_saving_comes_first() {
-    for lines in [trained(20), blocks(), "load alloc w 20\ncache alloc c 60\ncache oom 20".to_owned()] {
+    for lines in
+        [trained(20), blocks(), "load alloc w 20\ncache alloc c 60\ncache oom 20".to_owned()]
+    {
         let saves: Vec<Option<u64>> = helpful(&lines).into_iter().map(|(_, saves)| saves).collect();
         assert!(saves.is_sorted_by(|a, b| a >= b), "{saves:?}");
     }
@@ -249,7 +259,13 @@ fn growing_segments_reserve_what_is_in_use() {
     let fix = named(&holes(50), "expandable_segments");
     // 210 + 50 MiB instead of 400.
     assert_eq!((fix.saves_bytes, fix.basis), (Some(140 * MIB), Basis::Replayed));
-    assert!(fix.note.starts_with("The recorded requests, replayed so, reserve 260.00 MiB at most instead of 400.00 MiB"), "{}", fix.note);
+    assert!(
+        fix.note.starts_with(
+            "The recorded requests, replayed so, reserve 260.00 MiB at most instead of 400.00 MiB"
+        ),
+        "{}",
+        fix.note
+    );
     assert!(!has(&holes(50), "no_expandable_segments"));
     assert!(has(&holes(192), "no_expandable_segments"));
 }
@@ -261,7 +277,11 @@ fn what_does_not_help_says_why_in_numbers() {
     assert!(!fix.helps && fix.saves_bytes == Some(0));
     assert!(fix.note.contains("The 10.00 MiB idle at that moment"), "{}", fix.note);
     let fix = named(lines, "no_expandable_segments");
-    assert!(fix.note.ends_with("10.00 MiB of 120.00 MiB reserved, less than the 20.00 MiB asked for."), "{}", fix.note);
+    assert!(
+        fix.note.ends_with("10.00 MiB of 120.00 MiB reserved, less than the 20.00 MiB asked for."),
+        "{}",
+        fix.note
+    );
     assert!(!has(&format!("conf expandable_segments:True\n{lines}"), "no_expandable_segments"));
     assert!(!has(&blocks(), "empty_cache"), "nothing failed");
 }
@@ -297,12 +317,17 @@ fn what_is_kept_would_die_with_its_step() {
     let graph = leaking("forward:24 alloc k# 10\nforward:25 alloc l# 10\n");
     assert_eq!(saving(&graph, "let_go"), Some(180));
     assert!(named(&graph, "let_go").title.starts_with("Keep numbers"));
-    assert!(named(&leaking("hook:24 alloc k# 10\n"), "let_go").title.starts_with("Empty what the hook"));
+    assert!(
+        named(&leaking("hook:24 alloc k# 10\n"), "let_go").title.starts_with("Empty what the hook")
+    );
 }
 
 #[test]
 fn a_collection_that_left_them_says_that_another_would_not_help() {
     let values = leaking("forward:24 alloc k# 10\n");
     assert!(!has(&values, "no_collect"));
-    assert!(has(&values.replace("forward:23 oom", "collector free junk\nforward:23 oom"), "no_collect"));
+    assert!(has(
+        &values.replace("forward:23 oom", "collector free junk\nforward:23 oom"),
+        "no_collect"
+    ));
 }

@@ -3,6 +3,7 @@
 mod allocator;
 mod allocator_generated;
 mod blocks;
+mod classes;
 mod cli;
 mod compare;
 mod compare_view;
@@ -17,6 +18,7 @@ mod folders;
 mod golden;
 mod hostile;
 mod layers;
+mod loops;
 mod made_run;
 mod message;
 mod mutants;

@@ -2,7 +2,7 @@
 //! by PyTorch's rules, so that a replay of them is exact.
 //!
 //! A line is `PLACE alloc NAME SIZE`, `PLACE free NAME`, `PLACE oom SIZE [FREE]`, `conf CONF`,
-//! `note start NAME` or `note end NAME`. A size is in MiB, or in KiB with a `K`. A place is the name
+//! `note start NAME`, `note end NAME` or `forget`, which loses all entries so far. A size is in MiB, or in KiB with a `K`. A place is the name
 //! of a stack, a line of the program behind a colon, and a stream behind an `@`: `forward:20@1`.
 
 use oomscope::snapshot::{self, Snapshot};
@@ -34,6 +34,7 @@ impl Segment {
 #[derive(Default)]
 struct Recorder {
     entries: Vec<Value>,
+    lost: usize,
     annotations: Vec<Value>,
     segments: BTreeMap<u64, Segment>,
     /// Of each name its segment, its block, its bytes, and its stream and frames.
@@ -62,6 +63,10 @@ impl Recorder {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["conf", conf] => self.conf = conf.to_owned(),
+            ["forget"] => {
+                self.lost += self.entries.len();
+                self.entries.clear();
+            }
             ["note", stage, name] => {
                 let stage = stage.to_uppercase();
                 self.annotations.push(
@@ -77,12 +82,13 @@ impl Recorder {
     }
 
     fn now(&self) -> i64 {
-        TICK * self.entries.len() as i64
+        TICK * (self.lost + self.entries.len()) as i64
     }
 
     fn put(&mut self, action: &str, address: u64, size: u64, stream: u64, frames: &Value) {
         let key = if action == "oom" { "device_free" } else { "addr" };
-        let mut entry = json!({"action": action, "size": size, "stream": stream, "time_us": self.now()});
+        let mut entry =
+            json!({"action": action, "size": size, "stream": stream, "time_us": self.now()});
         entry[key] = address.into();
         if !frames.is_null() {
             entry["frames"] = frames.clone();
@@ -96,9 +102,9 @@ impl Recorder {
         let is_small = bytes <= MIB;
         let rounded = bytes.max(512).next_multiple_of(512);
         let hole = |segments: &BTreeMap<u64, Segment>| {
-            let pool = segments.iter().filter(|(_, segment)| {
-                (segment.stream, segment.is_small) == (stream, is_small)
-            });
+            let pool = segments
+                .iter()
+                .filter(|(_, segment)| (segment.stream, segment.is_small) == (stream, is_small));
             let holes = pool.flat_map(|(base, segment)| {
                 let free = segment.blocks.iter().filter(|(_, _, holder)| holder.is_none());
                 free.map(|(address, size, _)| (*size, *address, *base))
@@ -152,7 +158,8 @@ impl Recorder {
     /// Before it gives up, the allocator returns every segment in which nothing lives.
     fn oom(&mut self, place: &str, bytes: u64, free: u64) {
         let (stream, frames) = stack(place);
-        let is_idle = |segment: &Segment| segment.blocks.iter().all(|(.., holder)| holder.is_none());
+        let is_idle =
+            |segment: &Segment| segment.blocks.iter().all(|(.., holder)| holder.is_none());
         let idle: Vec<u64> = self
             .segments
             .iter()
@@ -180,7 +187,8 @@ impl Recorder {
             })
             .collect();
         let expandable = self.conf.contains("expandable_segments:True");
-        let settings = json!({"PYTORCH_CUDA_ALLOC_CONF": self.conf, "expandable_segments": expandable});
+        let settings =
+            json!({"PYTORCH_CUDA_ALLOC_CONF": self.conf, "expandable_segments": expandable});
         serde_json::to_vec(&json!({
             "segments": segments, "device_traces": [self.entries],
             "allocator_settings": settings, "external_annotations": self.annotations,
@@ -212,10 +220,9 @@ fn stack(place: &str) -> (u64, Value) {
     let (place, stream) = place.split_once('@').unwrap_or((place, "0"));
     let (name, line) = place.split_once(':').unwrap_or((place, "1"));
     let line: u32 = line.parse().unwrap();
-    let own = |name: &str, line: u32| json!({"name": name, "filename": "/job/train.py", "line": line});
-    let torch = |name: &str, file: &str| {
-        json!({"name": name, "filename": format!("/lib/python3.12/site-packages/torch/{file}"), "line": 7})
-    };
+    let own =
+        |name: &str, line: u32| json!({"name": name, "filename": "/job/train.py", "line": line});
+    let torch = |name: &str, file: &str| json!({"name": name, "filename": format!("/lib/python3.12/site-packages/torch/{file}"), "line": 7});
     let native = |name: &str| json!({"name": name, "filename": "??", "line": 0});
     let call = torch("_call_impl", "nn/modules/module.py");
     let engine = native("torch::autograd::Engine::thread_main()");
@@ -227,7 +234,9 @@ fn stack(place: &str) -> (u64, Value) {
         "load" => vec![torch("convert", "nn/modules/module.py"), own("build", line)],
         "forward" => vec![own("forward", line), call, own("train", 40)],
         // Each of several blocks is called from one line of the model.
-        "block" => vec![own("block", line), call.clone(), own("forward", 30), call, own("train", 40)],
+        "block" => {
+            vec![own("block", line), call.clone(), own("forward", 30), call, own("train", 40)]
+        }
         "attention" => vec![own("attention", line), call, own("train", 40)],
         "cast" => {
             vec![native("at::autocast::cached_cast"), own("forward", line), call, own("train", 40)]
@@ -249,10 +258,18 @@ fn stack(place: &str) -> (u64, Value) {
         "own" => vec![own("train", line)],
         "other" => vec![own("evaluate", line), own("train", 60)],
         "collector" => vec![native("gc_collect_main"), own("train", line)],
-        "workspace" => vec![native("at::cuda::getCUDABlasLtWorkspace"), own("forward", line), call, own("train", 40)],
+        "workspace" => vec![
+            native("at::cuda::getCUDABlasLtWorkspace"),
+            own("forward", line),
+            call,
+            own("train", 40),
+        ],
         "reduce" => vec![native("c10d::Reducer::Reducer"), own("train", line)],
         "set_grad" => vec![native("THPVariable_set_grad"), own("train", line)],
-        "python" => vec![own("main", line)],
+        "adagrad" => vec![torch("__init__", "optim/adagrad.py"), own("train", line)],
+        "left" => vec![own("left", 5), own("train", line)],
+        "right" => vec![own("forward", 6), call, own("train", line)],
+        "thread" => vec![own("watch", line)],
         other => panic!("{other} is no place"),
     };
     (stream.parse().unwrap(), Value::from(frames))

@@ -8,10 +8,8 @@ use oomscope::snapshot::Snapshot;
 
 /// Of each start the end that closes it; of each end without a start, a range from the beginning.
 fn simply(snapshot: &Snapshot, device: u32) -> Vec<(String, u32, u32)> {
-    let times: Vec<i64> = snapshot
-        .trace(device)
-        .filter_map(|index| snapshot.entries.get(index)?.time_us)
-        .collect();
+    let times: Vec<i64> =
+        snapshot.trace(device).filter_map(|index| snapshot.entries.get(index)?.time_us).collect();
     let at = |time: i64| times.iter().filter(|entry| **entry < time).count() as u32;
     let mut all: Vec<_> = snapshot.annotations.iter().collect();
     all.sort_by_key(|annotation| annotation.time_us);

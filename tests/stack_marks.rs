@@ -2,8 +2,8 @@
 
 use oomscope::findings::frame_kind::FrameKinds;
 use oomscope::findings::marks::{Phase, Signs, StackMarks};
-use oomscope::snapshot::{self, Snapshot};
 use oomscope::snapshot::stack::StackId;
+use oomscope::snapshot::{self, Snapshot};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
@@ -94,9 +94,21 @@ fn each_native_frame_has_its_sign() {
 #[test]
 fn loading_is_known_by_its_functions() {
     for name in [
-        "_apply", "convert", "to_empty", "load_state_dict", "from_pretrained", "load_weights",
-        "load_model", "reset_parameters", "register_buffer", "_init_weights", "fully_shard",
-        "flatten_parameters", "load_file", "get_peft_model", "materialize_module",
+        "_apply",
+        "convert",
+        "to_empty",
+        "load_state_dict",
+        "from_pretrained",
+        "load_weights",
+        "load_model",
+        "reset_parameters",
+        "register_buffer",
+        "_init_weights",
+        "fully_shard",
+        "flatten_parameters",
+        "load_file",
+        "get_peft_model",
+        "materialize_module",
     ] {
         says(&[&format!("{name} /job/build.py"), MAIN], Phase::Loading, &[]);
     }
@@ -110,10 +122,17 @@ fn loading_is_known_by_its_functions() {
 
 #[test]
 fn batches_are_known_by_functions_and_loaders() {
-    for name in ["get_batch", "collate_fn", "send_to_device", "_next_data", "pin_memory", "prepare_batch"] {
+    for name in
+        ["get_batch", "collate_fn", "send_to_device", "_next_data", "pin_memory", "prepare_batch"]
+    {
         says(&[&format!("{name} /job/train.py"), MAIN], Phase::Between, &[Signs::DATA]);
     }
-    for file in ["torch/utils/data/fetch.py", "accelerate/data_loader.py", "my/dataloader.py", "my/collate.py"] {
+    for file in [
+        "torch/utils/data/fetch.py",
+        "accelerate/data_loader.py",
+        "my/dataloader.py",
+        "my/collate.py",
+    ] {
         says(&[&format!("any {file}"), MAIN], Phase::Between, &[Signs::DATA]);
     }
     lacks(&["any my/loader.py", MAIN], Signs::DATA);
@@ -141,10 +160,16 @@ fn a_forward_pass_is_a_modules_call_or_compiled_code() {
 #[test]
 fn an_optimizer_is_known_by_where_it_lies() {
     for file in [
-        "torch/optim/sgd.py", "lib/optimizer/x.py", "apex/optimizers/fused_adam.py",
-        "bitsandbytes/optim/adamw.py", "deepspeed/ops/adam/fused_adam.py",
-        "deepspeed/runtime/zero/stage_1_and_2.py", "deepspeed/runtime/bf16_optimizer.py",
-        "torchao/optim/adam.py", "galore_torch/adamw.py", "transformers/adafactor.py",
+        "torch/optim/sgd.py",
+        "lib/optimizer/x.py",
+        "apex/optimizers/fused_adam.py",
+        "bitsandbytes/optim/adamw.py",
+        "deepspeed/ops/adam/fused_adam.py",
+        "deepspeed/runtime/zero/stage_1_and_2.py",
+        "deepspeed/runtime/bf16_optimizer.py",
+        "torchao/optim/adam.py",
+        "galore_torch/adamw.py",
+        "transformers/adafactor.py",
     ] {
         says(&[&format!("step {file}"), MAIN], Phase::Optimizer, &[]);
         says(&[&format!("_init_group {file}"), MAIN], Phase::Optimizer, &[Signs::STATE_MADE]);
@@ -157,7 +182,11 @@ fn an_optimizer_is_known_by_where_it_lies() {
     // A function of that name elsewhere makes no states.
     lacks(&["_init_state /job/other.py", MAIN], Signs::STATE_MADE);
     // In a closure the forward pass runs inside of the step, and is one.
-    says(&["forward /job/train.py", CALL, "closure /job/train.py", STEP, MAIN], Phase::Forward, &[]);
+    says(
+        &["forward /job/train.py", CALL, "closure /job/train.py", STEP, MAIN],
+        Phase::Forward,
+        &[],
+    );
     says(&["closure /job/train.py", STEP, MAIN], Phase::Between, &[]);
     lacks(&["closure /job/train.py", "_init_group torch/optim/lbfgs.py", MAIN], Signs::STATE_MADE);
 }
@@ -169,7 +198,13 @@ fn gradients_are_dropped_clipped_and_made() {
     lacks(&["forward /job/train.py", CALL, "zero_grad /job/x.py"], Signs::ZERO_GRAD);
     says(&["norm torch/nn/utils/clip_grad.py", MAIN], Phase::Optimizer, &[Signs::CLIPPING]);
     says(&["unscale_ torch/amp/grad_scaler.py", MAIN], Phase::Optimizer, &[Signs::CLIPPING]);
-    for frame in ["backward torch/_tensor.py", "backward torch/autograd/__init__.py", "_make_grads x.py", "_engine_run_backward x.py", "post_backward x.py"] {
+    for frame in [
+        "backward torch/_tensor.py",
+        "backward torch/autograd/__init__.py",
+        "_make_grads x.py",
+        "_engine_run_backward x.py",
+        "post_backward x.py",
+    ] {
         says(&[frame, MAIN], Phase::Backward, &[]);
     }
     says(&["backward /job/train.py", MAIN], Phase::Between, &[]);
@@ -191,16 +226,23 @@ fn what_is_computed_again_belongs_to_the_backward_pass() {
 #[test]
 fn communication_and_tuning_are_known_by_their_files() {
     for file in [
-        "torch/distributed/fsdp/_unshard.py", "x/fully_shard/y.py", "x/_fsdp_param.py",
-        "torch/distributed/distributed_c10d.py", "torch/nn/parallel/distributed.py",
-        "deepspeed/runtime/comm/nccl.py", "torch/distributed/_functional_collectives.py",
+        "torch/distributed/fsdp/_unshard.py",
+        "x/fully_shard/y.py",
+        "x/_fsdp_param.py",
+        "torch/distributed/distributed_c10d.py",
+        "torch/nn/parallel/distributed.py",
+        "deepspeed/runtime/comm/nccl.py",
+        "torch/distributed/_functional_collectives.py",
         "torch/distributed/tensor/parallel/style.py",
     ] {
         says(&[&format!("any {file}"), MAIN], Phase::Between, &[Signs::COMMUNICATION]);
     }
     for file in [
-        "torch/_inductor/runtime/triton_heuristics.py", "torch/_inductor/runtime/benchmarking.py",
-        "triton/testing.py", "triton/runtime/autotuner.py", "torch/_inductor/select_algorithm.py",
+        "torch/_inductor/runtime/triton_heuristics.py",
+        "torch/_inductor/runtime/benchmarking.py",
+        "triton/testing.py",
+        "triton/runtime/autotuner.py",
+        "torch/_inductor/select_algorithm.py",
     ] {
         says(&[&format!("bench {file}"), MAIN], Phase::Between, &[Signs::TUNING]);
     }
@@ -215,9 +257,15 @@ fn communication_and_tuning_are_known_by_their_files() {
 #[test]
 fn a_cache_is_named_by_the_innermost_frames_or_under_a_module() {
     let cached = [
-        "update transformers/cache_utils.py", "put x/kv_cache.py", "put x/PagedAttention.py",
-        "take x/block_manager.py", "x sglang/mem_cache/pool.py", "append_kv /job/a.py",
-        "update_cache /job/a.py", "make_kv_pool /job/a.py", "allocate_kv_blocks /job/a.py",
+        "update transformers/cache_utils.py",
+        "put x/kv_cache.py",
+        "put x/PagedAttention.py",
+        "take x/block_manager.py",
+        "x sglang/mem_cache/pool.py",
+        "append_kv /job/a.py",
+        "update_cache /job/a.py",
+        "make_kv_pool /job/a.py",
+        "allocate_kv_blocks /job/a.py",
         "Past_Key_Values /job/a.py",
     ];
     for frame in cached {
@@ -231,7 +279,11 @@ fn a_cache_is_named_by_the_innermost_frames_or_under_a_module() {
     // Further out than the frame that decides it is somebody else's.
     lacks(&[CALL, "update_cache /job/a.py", MAIN], Signs::KV_CACHE);
     // Native frames are no depth of the program.
-    says(&["at::cat", "at::empty", "at::alloc", "append_kv /job/a.py"], Phase::Between, &[Signs::KV_CACHE]);
+    says(
+        &["at::cat", "at::empty", "at::alloc", "append_kv /job/a.py"],
+        Phase::Between,
+        &[Signs::KV_CACHE],
+    );
     lacks(&["update /job/cache.py", MAIN], Signs::KV_CACHE);
 }
 
@@ -250,7 +302,9 @@ fn the_engine_is_seen_where_any_stack_has_it() {
 #[test]
 fn signs_are_told_apart() {
     let both = marks(&["c10d::Work", "gc_collect", MAIN]).1;
-    assert!(both.has(Signs::COMMUNICATION) && both.has(Signs::COLLECTOR) && !both.has(Signs::SAVED));
+    assert!(
+        both.has(Signs::COMMUNICATION) && both.has(Signs::COLLECTOR) && !both.has(Signs::SAVED)
+    );
     assert!(!Signs::SAVED.has(both) && both.has(Signs::default()));
 }
 

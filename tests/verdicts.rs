@@ -47,15 +47,24 @@ fn full(weights: u64, cache: u64, running: u64, unknown: u64, place: &str, asked
 fn the_largest_part_is_the_cause_and_the_others_have_their_share() {
     use Cause::{Activations, KvCache, Weights};
     let forward = "generate:23";
-    assert_eq!(ranking(&full(60, 0, 20, 0, forward, 20)), [(Weights, 80, 60), (Activations, 40, 40)]);
-    assert_eq!(ranking(&full(30, 0, 50, 0, forward, 20)), [(Activations, 90, 70), (Weights, 30, 30)]);
+    assert_eq!(
+        ranking(&full(60, 0, 20, 0, forward, 20)),
+        [(Weights, 80, 60), (Activations, 40, 40)]
+    );
+    assert_eq!(
+        ranking(&full(30, 0, 50, 0, forward, 20)),
+        [(Activations, 90, 70), (Weights, 30, 30)]
+    );
     assert_eq!(
         ranking(&full(20, 50, 20, 0, forward, 10)),
         [(KvCache, 70, 50), (Activations, 30, 30), (Weights, 20, 20)]
     );
     // Nothing is surer than 95 %, and what comes second never surer than 45 %.
     assert_eq!(ranking(&full(96, 0, 0, 0, forward, 4)), [(Weights, 95, 96)]);
-    assert_eq!(ranking(&full(52, 0, 28, 0, forward, 20)), [(Weights, 72, 52), (Activations, 45, 48)]);
+    assert_eq!(
+        ranking(&full(52, 0, 28, 0, forward, 20)),
+        [(Weights, 72, 52), (Activations, 45, 48)]
+    );
     assert_eq!(
         ranking(&full(34, 0, 32, 0, forward, 34)),
         [(Activations, 86, 66), (Weights, 34, 34)]
@@ -109,7 +118,10 @@ fn what_the_running_step_holds_and_asked_for_is_said() {
         "The running step holds 80.00 MiB and asked for 20.00 MiB more."
     );
     assert_eq!(said(&full(0, 0, 80, 0, "step", 5)), "The running step holds 80.00 MiB.");
-    assert_eq!(said(&full(20, 0, 0, 0, "generate:23", 80)), "The running step asked for 80.00 MiB.");
+    assert_eq!(
+        said(&full(20, 0, 0, 0, "generate:23", 80)),
+        "The running step asked for 80.00 MiB."
+    );
 }
 
 // --- Headlines ---------------------------------------------------------------------------------------
@@ -132,7 +144,10 @@ fn the_headline_names_what_fills_which_room() {
     );
     assert_eq!(limited.margin_bytes, None);
     let tells_limit = |diagnosis: &Diagnosis| {
-        diagnosis.summary.iter().any(|sentence| sentence.starts_with("The driver still had 20.00 MiB free"))
+        diagnosis
+            .summary
+            .iter()
+            .any(|sentence| sentence.starts_with("The driver still had 20.00 MiB free"))
     };
     assert!(tells_limit(&limited) && !tells_limit(&short));
     assert_eq!(
@@ -234,7 +249,9 @@ fn nothing_idle_is_no_fragmentation() {
 fn where_much_lies_idle_and_no_replay_tells_nothing_that_fills_the_card_is_sure() {
     // Two streams: no replay under other settings is exact.
     let lines = |weights: u64| {
-        format!("load alloc w {weights}\nload alloc b 40\nload free b\nload alloc s 30\nforward:20@1 alloc a 20\nforward:23@1 oom 30 2")
+        format!(
+            "load alloc w {weights}\nload alloc b 40\nload free b\nload alloc s 30\nforward:20@1 alloc a 20\nforward:23@1 oom 30 2"
+        )
     };
     // 10 MiB of holes are a tenth of 100 MiB reserved.
     assert_eq!(ranking(&lines(40))[0], (Cause::Weights, 58, 70));
@@ -249,9 +266,8 @@ fn where_much_lies_idle_and_no_replay_tells_nothing_that_fills_the_card_is_sure(
 fn leaking(steps: usize, kept: &[(&str, u64)], asked: u64) -> String {
     let mut lines = "load alloc w 100\n".to_owned();
     for n in 0..=steps {
-        lines.push_str(&format!(
-            "data alloc in 10\nforward:20 alloc a 40\nforward:22 alloc b 20\n"
-        ));
+        lines
+            .push_str(&format!("data alloc in 10\nforward:20 alloc a 40\nforward:22 alloc b 20\n"));
         if n == steps {
             break;
         }
@@ -296,13 +312,22 @@ fn two_places_that_keep_are_a_graph() {
     let kept = found.kept.as_ref().unwrap();
     assert_eq!((kept.keeping, kept.bytes / MIB, kept.per_step / MIB), (Keeping::Graph, 180, 20));
     assert!(found.summary[0].contains("made in 2 places"), "{}", found.summary[0]);
-    assert!(found.summary[1].ends_with("One other line keeps memory in the same way."), "{}", found.summary[1]);
+    assert!(
+        found.summary[1].ends_with("One other line keeps memory in the same way."),
+        "{}",
+        found.summary[1]
+    );
     let three = [("forward:24", 10), ("forward:25", 10), ("forward:26", 10)];
     let found = verdict(&leaking(12, &three, 10));
     assert!(found.summary[1].ends_with("2 other lines keep memory in the same way."));
     let one = verdict(&leaking(12, &[("forward:24", 10)], 10));
     assert!(one.summary[1].ends_with("A buffer that is still filling would look the same."));
-    assert!(one.summary[1].contains("has kept 10.00 MiB more in each step since step 3: 90.00 MiB in 9 pieces"), "{}", one.summary[1]);
+    assert!(
+        one.summary[1]
+            .contains("has kept 10.00 MiB more in each step since step 3: 90.00 MiB in 9 pieces"),
+        "{}",
+        one.summary[1]
+    );
     let hook = verdict(&leaking(12, &[("hook:24", 10)], 10));
     assert_eq!(hook.kept.as_ref().unwrap().keeping, Keeping::Hook);
 }
@@ -314,19 +339,23 @@ fn five_steps_without_a_leak_rule_it_out() {
         found.ruled_out.iter().find(|(cause, _)| *cause == Cause::Leak).map(|(_, why)| why.clone())
     };
     assert_eq!(ruled_out(3), None);
-    assert_eq!(
-        ruled_out(4).unwrap(),
-        "over 5 steps no place in the code keeps more and more."
-    );
+    assert_eq!(ruled_out(4).unwrap(), "over 5 steps no place in the code keeps more and more.");
 }
 
 #[test]
 fn without_a_failure_a_leak_is_told_with_how_long_a_gib_lasts() {
     let found = verdict(&leaking(12, &[("forward:24", 16)], 0));
     assert_eq!(told(&found.ranking)[0].0, Cause::Leak);
-    assert!(found.headline.starts_with("Memory leaks: each step keeps 16.00 MiB more"), "{}", found.headline);
+    assert!(
+        found.headline.starts_with("Memory leaks: each step keeps 16.00 MiB more"),
+        "{}",
+        found.headline
+    );
     let last = found.summary.last().unwrap();
-    assert_eq!(last, "Nothing failed yet in this recording; each GiB that is still free lasts for 64 more steps.");
+    assert_eq!(
+        last,
+        "Nothing failed yet in this recording; each GiB that is still free lasts for 64 more steps."
+    );
     // Values over few steps may as well be a buffer that fills.
     let short = |steps| told(&verdict(&leaking(steps, &[("forward:24", 16)], 0)).ranking)[0];
     assert_eq!(short(6).1, 50);
@@ -344,8 +373,14 @@ fn a_healthy_run_is_surer_over_three_steps() {
         let found = verdict(&format!("load alloc v 2\n{lines}"));
         (told(&found.ranking), found.ruled_out.len(), first_statement(&found).to_owned())
     };
-    assert_eq!(healthy(1), (vec![(Cause::None, 70, 0)], 0, "No allocation failed over 2 steps.".to_owned()));
-    assert_eq!(healthy(2), (vec![(Cause::None, 90, 0)], 1, "No allocation failed over 3 steps.".to_owned()));
+    assert_eq!(
+        healthy(1),
+        (vec![(Cause::None, 70, 0)], 0, "No allocation failed over 2 steps.".to_owned())
+    );
+    assert_eq!(
+        healthy(2),
+        (vec![(Cause::None, 90, 0)], 1, "No allocation failed over 3 steps.".to_owned())
+    );
 }
 
 #[test]
@@ -403,7 +438,8 @@ fn the_most_alike_of_the_steps_before_foretells() {
     for a in [40, 60, 80, 120] {
         lines.push_str(&format!("data alloc in 10\nforward:20 alloc a {a}\nforward:22 alloc b 20\nbackward alloc s 10\nsaved free b\nsaved free a\nbackward free s\nown:39 free in\nstep alloc t 10\nstep free t\n"));
     }
-    let found = verdict(&format!("{lines}data alloc in 10\nforward:20 alloc a 80\nforward:22 oom 20"));
+    let found =
+        verdict(&format!("{lines}data alloc in 10\nforward:20 alloc a 80\nforward:22 oom 20"));
     let need = found.need.unwrap();
     assert_eq!((need.like, need.bytes / MIB), (2, 100 + 120));
     assert!((need.ratio - 1.0).abs() < 1e-9);
