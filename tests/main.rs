@@ -3,6 +3,7 @@
 mod allocator;
 mod allocator_generated;
 mod blocks;
+mod checklists;
 mod classes;
 mod cli;
 mod compare;
@@ -23,6 +24,7 @@ mod made_run;
 mod message;
 mod mutants;
 mod nonsense;
+mod oddities;
 mod opcodes;
 mod pickle;
 mod replay;
