@@ -16,6 +16,7 @@ mod explore;
 mod findings;
 mod fixes;
 mod folders;
+mod gathering;
 mod golden;
 mod hostile;
 mod layers;
