@@ -2,6 +2,7 @@
 
 mod allocator;
 mod allocator_generated;
+mod annotations;
 mod blocks;
 mod checklists;
 mod classes;
@@ -18,6 +19,7 @@ mod fixes;
 mod folders;
 mod gathering;
 mod golden;
+mod holes;
 mod hostile;
 mod layers;
 mod loops;
@@ -28,6 +30,7 @@ mod nonsense;
 mod oddities;
 mod opcodes;
 mod pickle;
+mod references;
 mod replay;
 mod script;
 mod selection;
