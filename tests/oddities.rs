@@ -78,12 +78,7 @@ fn replayed(segments: &[Segment<'_>], entries: &[(&str, u64, u64)]) -> Timeline 
 }
 
 fn warnings(timeline: &Timeline) -> Vec<(WarningKind, u64)> {
-    timeline
-        .warnings
-        .as_slice()
-        .iter()
-        .map(|warning| (warning.kind, warning.count as u64))
-        .collect()
+    timeline.warnings.as_slice().iter().map(|warning| (warning.kind, warning.count)).collect()
 }
 
 /// Allocated and active MiB after each entry.

@@ -11,8 +11,7 @@ use oomscope::findings::keeping::Keeping;
 fn leaking(steps: usize, kept: &[(&str, u64)], asked: u64) -> String {
     let mut lines = "load alloc w 100\n".to_owned();
     for n in 0..=steps {
-        lines
-            .push_str(&format!("data alloc in 10\nforward:20 alloc a 40\nforward:22 alloc b 20\n"));
+        lines.push_str("data alloc in 10\nforward:20 alloc a 40\nforward:22 alloc b 20\n");
         if n == steps {
             break;
         }
