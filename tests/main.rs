@@ -30,6 +30,7 @@ mod nonsense;
 mod oddities;
 mod opcodes;
 mod pickle;
+mod recorded;
 mod references;
 mod replay;
 mod script;
