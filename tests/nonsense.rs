@@ -33,6 +33,17 @@ fn of_equal_keys_the_last_counts() {
 }
 
 #[test]
+fn what_stands_under_another_key_than_its_own_is_not_taken_for_it() {
+    let json = r#"{"segments": [{"address": 1, "total_size": 512, "active_size": 512, "blocks": []}],
+        "host_segments": [{"stage": "START", "name": "a", "device": 0, "time_us": 1}],
+        "external_annotations": [{"address": 9, "total_size": 1024, "blocks": []}],
+        "device_traces": [{"address": 9, "total_size": 1024, "blocks": []}]}"#;
+    let snapshot = read(json).unwrap();
+    assert_eq!((snapshot.pinned_host_bytes, snapshot.annotations.len()), (0, 0));
+    assert_eq!((snapshot.segments.len(), snapshot.entries.len()), (1, 0));
+}
+
+#[test]
 fn keys_that_are_no_text_are_skipped() {
     for key in [
         &b"K\x01"[..],

@@ -2,8 +2,9 @@
 //! by PyTorch's rules, so that a replay of them is exact.
 //!
 //! A line is `PLACE alloc NAME SIZE`, `PLACE free NAME`, `PLACE oom SIZE [FREE]`, `conf CONF`,
-//! `note start NAME`, `note end NAME` or `forget`, which loses all entries so far. A size is in MiB, or in KiB with a `K`. A place is the name
-//! of a stack, a line of the program behind a colon, and a stream behind an `@`: `forward:20@1`.
+//! `note start NAME`, `note end NAME` or `forget`, which loses all entries so far. A size is in MiB,
+//! or in KiB with a `K`. A place is the name of a stack, a line of the program behind a colon, and a
+//! stream behind an `@`: `forward:20@1`.
 
 use oomscope::snapshot::{self, Snapshot};
 use serde_json::{Value, json};
