@@ -89,20 +89,20 @@ impl Memo {
         }
     }
 
-    /// The value under `number` if it is of the two kinds that a file is made of, a text or a
-    /// record.
+    /// The text under `number`, if it is one.
     #[inline]
-    pub(super) fn get_final(&self, number: u32) -> Option<Value> {
+    pub(super) fn text(&self, number: u32) -> Option<TextId> {
         let handle = self.dense.get(number as usize)?;
-        let index = handle.0 & limits::HANDLES;
-        match handle.0 >> 28 {
-            TEXT => Some(Value::Text(TextId(index))),
-            #[expect(clippy::cast_possible_truncation, reason = "the kind has four bits")]
-            kind @ RECORD.. => {
-                Some(Value::Record(Record { kind: kind.wrapping_sub(RECORD) as u8, index }))
-            }
-            _ => None,
-        }
+        (handle.0 >> 28 == TEXT).then_some(TextId(handle.0 & limits::HANDLES))
+    }
+
+    /// The record under `number`, if it is one.
+    #[inline]
+    pub(super) fn record(&self, number: u32) -> Option<Record> {
+        let handle = self.dense.get(number as usize)?;
+        #[expect(clippy::cast_possible_truncation, reason = "the kind has four bits")]
+        let kind = (handle.0 >> 28).checked_sub(RECORD)? as u8;
+        Some(Record { kind, index: handle.0 & limits::HANDLES })
     }
 
     /// The value under `number`.

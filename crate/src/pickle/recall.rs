@@ -50,9 +50,12 @@ impl<L: Lower> Machine<L> {
                 _ => None,
             };
             let Some(number) = number else { return Ok(()) };
-            match self.memo.get_final(number) {
-                Some(value) => self.push(value)?,
-                None => self.recall(number)?,
+            if let Some(text) = self.memo.text(number) {
+                self.push(Value::Text(text))?;
+            } else if let Some(record) = self.memo.record(number) {
+                self.push(Value::Record(record))?;
+            } else {
+                self.recall(number)?;
             }
             *cursor = next;
         }

@@ -9,7 +9,7 @@ use super::complete::BATCH;
 use super::cursor::Cursor;
 use super::machine::Machine;
 use super::slots::Slot;
-use super::{Lower, SlotId, Value, opcode as op};
+use super::{Lower, Record, SlotId, Value, opcode as op};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher as _;
@@ -28,14 +28,14 @@ pub(super) struct Repeats {
     /// The list that was recognised last, by its place in `lists`.
     last: usize,
     /// What an empty list becomes, once one was complete.
-    empty: Option<Value>,
+    empty: Option<Record>,
     is_over: bool,
 }
 
 struct Known {
     begin: usize,
     end: usize,
-    value: Value,
+    list: Record,
     /// The list that was recognised after it, by its place in `lists`: a loop's next turn has the
     /// same lists in the same order.
     next: usize,
@@ -57,7 +57,7 @@ impl Repeats {
     /// The list that is spelled at the head of `bytes`, behind its MARK: the bytes that it takes,
     /// its APPENDS among them, and what it becomes. `None` if its spelling is not known.
     #[inline]
-    pub(super) fn recognise(&mut self, bytes: &[u8]) -> Option<(usize, Value)> {
+    pub(super) fn recognise(&mut self, bytes: &[u8]) -> Option<(usize, Record)> {
         let place = match self.lists.get(self.last).map(|last| last.next) {
             Some(next) if self.is_at_head(next, bytes) => next,
             _ => {
@@ -70,7 +70,7 @@ impl Repeats {
         };
         self.last = place;
         let known = self.lists.get(place)?;
-        Some((known.length().saturating_add(1), known.value))
+        Some((known.length().saturating_add(1), known.list))
     }
 
     /// Whether the list at `place` is spelled at the head of `bytes`, as [`spelling`] would find.
@@ -92,13 +92,16 @@ impl Repeats {
     }
 
     /// What an empty list becomes, if that is known.
-    pub(super) fn empty(&self) -> Option<Value> {
+    pub(super) fn empty(&self) -> Option<Record> {
         self.empty
     }
 
     /// An empty list became `value`; if `is_repeatable`, so will all others.
     pub(super) fn settle_empty(&mut self, value: Value, is_repeatable: bool) {
-        self.empty = is_repeatable.then_some(value);
+        self.empty = match value {
+            Value::Record(list) if is_repeatable => Some(list),
+            _ => None,
+        };
     }
 
     /// The list in `slot`, empty so far, is spelled so, and what it becomes is not known.
@@ -116,16 +119,18 @@ impl Repeats {
     pub(super) fn settle(&mut self, slot: SlotId, value: Value, is_repeatable: bool) {
         match self.pending {
             Some(pending) if pending.slot != slot => {}
-            Some(pending) if is_repeatable => self.learn(pending.begin, value),
-            Some(_) => self.forget_pending(),
+            Some(pending) => match value {
+                Value::Record(list) if is_repeatable => self.learn(pending.begin, list),
+                _ => self.forget_pending(),
+            },
             None => {}
         }
     }
 
-    fn learn(&mut self, begin: usize, value: Value) {
+    fn learn(&mut self, begin: usize, list: Record) {
         self.pending = None;
         let Ok(id) = u32::try_from(self.lists.len()) else { return };
-        let known = Known { begin, end: self.spellings.len(), value, next: 0 };
+        let known = Known { begin, end: self.spellings.len(), list, next: 0 };
         let Repeats { spellings, lists, ids, .. } = self;
         let hash = hash_of(known.spelling(spellings));
         lists.push(known);
@@ -196,7 +201,7 @@ impl<L: Lower> Machine<L> {
         if !self.slots.get(id).is_some_and(Slot::is_empty_list) {
             return;
         }
-        let Some((length, value)) = self.repeats.recognise(cursor.rest()) else {
+        let Some((length, list)) = self.repeats.recognise(cursor.rest()) else {
             if let Some(spelling) = spelling(cursor.rest()) {
                 self.repeats.expect(id, spelling);
             }
@@ -204,9 +209,9 @@ impl<L: Lower> Machine<L> {
         };
         cursor.take(length);
         self.marks.pop();
-        self.settle(id, value);
+        self.settle(id, Value::Record(list));
         if let Some(top) = self.stack.last_mut() {
-            *top = value;
+            *top = Value::Record(list);
         }
     }
 }
