@@ -301,11 +301,12 @@ mod tests {
     #[test]
     fn a_spelling_is_known_once_its_list_is_complete_and_until_the_memo_changes() {
         let mut repeats = Repeats::default();
+        let list = Record { kind: 0, index: 7 };
         repeats.expect(SlotId(3), b"h\x01");
         repeats.settle(SlotId(4), Value::None, true);
         assert_eq!(repeats.find(b"h\x01"), None);
-        repeats.settle(SlotId(3), Value::Opaque, true);
-        assert_eq!(repeats.recognise(b"h\x01eu"), Some((3, Value::Opaque)));
+        repeats.settle(SlotId(3), Value::Record(list), true);
+        assert_eq!(repeats.recognise(b"h\x01eu"), Some((3, list)));
         repeats.end();
         assert_eq!(repeats.find(b"h\x01"), None);
     }

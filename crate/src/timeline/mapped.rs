@@ -162,22 +162,21 @@ pub(super) fn ranges_before(
         };
         ranges.insert(segment.address, Range { size: segment.total_size, kind });
     }
-    let backwards = snapshot.trace(device).rev();
-    for_each(backwards.filter_map(|index| snapshot.entries.get(index)), |entry| {
-        let place = || format!("device {device}: {} of {:#x}", entry.action.name(), entry.address);
-        match entry.action {
-            Action::SegmentFree | Action::SegmentUnmap => {
-                ranges.insert(
-                    entry.address,
-                    Range { size: entry.size, kind: kind_of(snapshot, &entry) },
-                );
-            }
-            Action::SegmentAlloc | Action::SegmentMap
-                if !cut(&mut ranges, entry.address, entry.size) =>
-            {
-                warnings.add(WarningKind::SegmentContradiction, place);
-            }
-            _ => {}
+    for_each(snapshot.trace(device).rev(), |index| {
+        // Few entries are a segment's, and the action alone is quickly had.
+        let returned = match snapshot.entries.action(index) {
+            Some(Action::SegmentFree | Action::SegmentUnmap) => true,
+            Some(Action::SegmentAlloc | Action::SegmentMap) => false,
+            _ => return,
+        };
+        let Some(entry) = snapshot.entries.get(index) else { return };
+        if returned {
+            let range = Range { size: entry.size, kind: kind_of(snapshot, &entry) };
+            ranges.insert(entry.address, range);
+        } else if !cut(&mut ranges, entry.address, entry.size) {
+            warnings.add(WarningKind::SegmentContradiction, || {
+                format!("device {device}: {} of {:#x}", entry.action.name(), entry.address)
+            });
         }
     });
     ranges
