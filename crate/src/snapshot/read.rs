@@ -125,10 +125,13 @@ impl Reading {
         let expected = u128::from(held).saturating_mul(bytes.max(read).into());
         let expected = expected.checked_div(read.into()).unwrap_or(0);
         let expected = u64::try_from(expected).unwrap_or(u64::MAX);
-        if expected > u64::from(limits::ENTRIES) {
+        // Far too many are refused at once, others when their number can be told.
+        let is_sure = read >= SURE_BYTES;
+        let most = u64::from(limits::ENTRIES);
+        if expected > most && (is_sure || expected / 2 > most) {
             return Err(too_many_entries(expected));
         }
-        if read >= SURE_BYTES && entries.room() < PIECE_ENTRIES {
+        if is_sure && entries.room() < PIECE_ENTRIES {
             let likely = usize::try_from(expected).unwrap_or(0);
             entries.reserve(likely.saturating_add(likely / 32).saturating_add(PIECE_ENTRIES));
         }
@@ -259,11 +262,18 @@ mod tests {
 
     #[test]
     fn a_file_with_too_many_entries_is_refused_once_that_is_plain() {
-        let file = written(1000);
-        let bytes = file.len() as u64 * u64::from(limits::ENTRIES) / 900;
-        let error = fed(&file, file.len() / 2, Some(bytes)).unwrap_err();
+        // As if so many bytes followed that there are `parts` hundredths of the most.
+        let refused = |entries: usize, parts: u64| {
+            let file = written(entries);
+            let bytes = file.len() as u64 * u64::from(limits::ENTRIES) / entries as u64;
+            fed(&file, file.len() / 2, Some(bytes * parts / 100)).err()
+        };
+        let error = refused(1000, 220).unwrap();
         assert_eq!(error.kind(), ErrorKind::Limit);
         assert!(error.to_string().contains("entries"), "{error}");
-        assert!(fed(&file, file.len() / 2, Some(file.len() as u64)).is_ok());
+        // No more than twice as many are refused when the forecast is good.
+        let long = 1 + usize::try_from(SURE_BYTES).unwrap() / 53;
+        assert!(refused(1000, 150).is_none() && refused(long, 150).is_some());
+        assert!(refused(long, 90).is_none());
     }
 }
