@@ -61,10 +61,11 @@ impl<L: Lower> Machine<L> {
                     Content::Dict => lower.dict(slot.values(), &place),
                 };
                 let value = lowered.map_err(|error| located(error, &place, lower))?;
+                let is_repeatable = lower.is_repeatable(value);
                 if slot.is_empty_list() {
-                    repeats.settle_empty(value, lower.is_repeatable(value));
+                    repeats.settle_empty(value, is_repeatable);
                 }
-                repeats.settle(id, value, lower.is_repeatable(value));
+                repeats.settle(id, value, is_repeatable);
                 value
             }
         };
